@@ -1,0 +1,49 @@
+# Two commands do everything on a machine with python3 (3.11 or newer) and make:
+#   make demo   installs, takes in examples/, builds the warehouse, prints what drifted first
+#   make test   installs, then lint, types and tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test lint types unit install install-dev lock clean
+
+demo: install
+	$(BIN)/firstdrift demo
+
+test: install-dev lint types unit
+
+lint:
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/sqlfluff lint --processes 0 -q models sql
+
+types:
+	$(BIN)/pyright
+
+unit:
+	$(BIN)/pytest -q
+
+install: $(VENV)/.installed
+install-dev: $(VENV)/.installed-dev
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("firstdrift needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: requirements.lock pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	touch $@
+
+$(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet -r requirements-dev.lock
+	touch $@
+
+# Renews both lock files; needs uv on the PATH.
+lock:
+	uv pip compile --quiet --universal --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock
+	uv pip compile --quiet --universal --no-emit-index-url --no-annotate --no-header -c requirements.lock --group dev pyproject.toml -o requirements-dev.lock
+
+clean:
+	rm -rf $(VENV) data dist build

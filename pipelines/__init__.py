@@ -1,0 +1,1 @@
+"""The log readers, the Dagster code location and the command line of firstdrift."""
