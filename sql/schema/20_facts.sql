@@ -85,3 +85,11 @@ comment on column etl_model_state.build_key is 'Value of its incremental key; em
 comment on column etl_model_state.fingerprint is 'Hash of its SQL and of all SQL that it reads from.';
 comment on column etl_model_state.input_version is 'Hash of the data that it was built from.';
 comment on column etl_model_state.built_at is 'When (UTC).';
+
+create table if not exists etl_state (
+    name varchar primary key,
+    value varchar not null
+);
+comment on table etl_state is 'What the loader remembers between runs. Grain: name.';
+comment on column etl_state.name is 'What is remembered.';
+comment on column etl_state.value is 'Its value.';

@@ -1,0 +1,73 @@
+"""Opening DuckDB files: one writer, or many readers of a published file."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+LOCK_WAIT_SECONDS = 30.0
+
+
+class WarehouseLockedError(Exception):
+    """Another process holds the working file; the message says what to do."""
+
+
+class NothingPublishedError(Exception):
+    """There is no published file yet; the message says how to make one."""
+
+
+@contextmanager
+def open_writer(path: Path, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the working file for writing, waiting while another process has it.
+
+    Args:
+        path: The working file; made where it does not exist.
+        wait_seconds: How long to wait for the lock.
+
+    Raises:
+        WarehouseLockedError: If another process still holds the file after that time.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        try:
+            con = duckdb.connect(path)
+            break
+        except duckdb.IOException as error:
+            if "lock" not in str(error).lower():
+                raise
+            if time.monotonic() >= deadline:
+                raise WarehouseLockedError(
+                    f"{path} is in use by another process. Wait until that run has ended, or read the "
+                    "published file instead, which is never locked."
+                ) from error
+            time.sleep(0.2)
+    try:
+        con.execute("set timezone = 'UTC'")
+        con.execute("set preserve_insertion_order = false")
+        con.execute("set enable_progress_bar = false")
+        yield con
+    finally:
+        con.close()
+
+
+@contextmanager
+def open_reader(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a published file read-only.
+
+    Raises:
+        NothingPublishedError: If the file does not exist.
+    """
+    if not path.exists():
+        raise NothingPublishedError(
+            f"{path} does not exist: nothing has been published yet. Run `firstdrift run` first, or name "
+            "the right home folder with --home."
+        )
+    con = duckdb.connect(path, read_only=True)
+    try:
+        con.execute("set timezone = 'UTC'")
+        yield con
+    finally:
+        con.close()
