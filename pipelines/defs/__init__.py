@@ -1,0 +1,1 @@
+"""Assets, checks, jobs, sensors and schedules, one topic a file."""

@@ -1,0 +1,289 @@
+"""The command line: `firstdrift ...`.
+
+Dagster, pandas and Great Expectations take seconds to import; only the commands that run assets do, inside
+the function.
+"""
+
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from pipelines.manifest import MANIFEST_NAME, ManifestError, RunEntry, read_manifest, write_run_entry
+from pipelines.render import FORMATS, to_json, write_result
+from warehouse.connection import NothingPublishedError, WarehouseLockedError, open_reader
+from warehouse.contract import COMPONENT_KINDS, ROLES
+from warehouse.lake import Component
+from warehouse.settings import HOME_VARIABLE, Settings, project_folder, settings_for
+
+app = typer.Typer(
+    name="firstdrift",
+    help="Says which metric of a migrated training run drifted first, and at which step.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+out = Console(highlight=False, soft_wrap=False)
+err = Console(stderr=True, highlight=False)
+
+Home = Annotated[Path | None, typer.Option("--home", help="Home folder of the warehouse.", envvar=HOME_VARIABLE)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+class UserError(Exception):
+    """Something the user can mend; the message is one sentence that says how."""
+
+
+@app.command()
+def init(home: Home = None) -> None:
+    """Make the home folder, with the landing folder for logs."""
+    settings = settings_for(home)
+    settings.landing.mkdir(parents=True, exist_ok=True)
+    out.print(f"Put your logs into {settings.landing}, or name them with `firstdrift add`, then `firstdrift run`.")
+
+
+@app.command()
+def add(
+    migration: Annotated[str, typer.Argument(help="Name of the migration, or a folder that holds a migration.yaml.")],
+    run: Annotated[str, typer.Argument(help="Name of the run.")] = "",
+    log: Annotated[str, typer.Argument(help="Path or glob of its log.")] = "",
+    role: Annotated[str, typer.Option(help=f"One of {', '.join(ROLES)}.")] = "candidate",
+    baseline: Annotated[str, typer.Option(help="For a candidate: the run it is judged against.")] = "",
+    of: Annotated[str, typer.Option(help="For a replicate: the run whose stack it repeats.")] = "",
+    component: Annotated[
+        list[str] | None, typer.Option(help="kind=name@version, for example hardware=H100; repeatable.")
+    ] = None,
+    recipe: Annotated[
+        list[str] | None, typer.Option(help="key=value of the recipe, for example model=qwen3; repeatable.")
+    ] = None,
+    columns: Annotated[str, typer.Option(help="Names of the columns of a table without header: step,loss.")] = "",
+    home: Home = None,
+) -> None:
+    """Add a run to a migration, or a folder that holds a migration.yaml."""
+    settings = settings_for(home)
+    if not run:
+        _add_folder(settings, Path(migration))
+        return
+    if not log:
+        raise UserError(f"Name the log of {run}: firstdrift add {migration} {run} PATH.")
+    pattern = Path(log).expanduser()
+    has_log = pattern.exists() or any(Path(pattern.anchor or ".").glob(str(pattern).removeprefix(pattern.anchor)))
+    if not has_log:
+        raise UserError(f"{log}: there is no such file or folder; give the path or glob of the log of {run}.")
+    components = tuple(_component(text) for text in component or [])
+    entry = RunEntry(
+        name=run,
+        log=str(pattern.absolute()),
+        role=role,
+        baseline=baseline,
+        of=of,
+        components=components,
+        columns=tuple(c.strip() for c in columns.split(",") if c.strip()),
+    )
+    pairs = dict(_key_value(text, "recipe") for text in recipe or [])
+    path = settings.landing / migration / MANIFEST_NAME
+    manifest = write_run_entry(path, migration, entry, pairs)
+    out.print(f"{path} now names {len(manifest.runs)} runs: {', '.join(r.name for r in manifest.runs)}.")
+
+
+def _add_folder(settings: Settings, folder: Path) -> None:
+    source = folder / MANIFEST_NAME if folder.is_dir() else folder
+    if not source.is_file():
+        raise UserError(
+            f"{folder}: no {MANIFEST_NAME} lies there; name the runs one by one: firstdrift add MIGRATION RUN LOG."
+        )
+    manifest = read_manifest(source)
+    target = settings.landing / manifest.migration / MANIFEST_NAME
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(f"include: {source.absolute()}\n", encoding="utf-8")
+    out.print(f"{manifest.migration}: {len(manifest.runs)} runs, read from {source}.")
+
+
+def _key_value(text: str, what: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign or not key or not value:
+        raise UserError(f"--{what} {text}: write key=value.")
+    return key.strip(), value.strip()
+
+
+def _component(text: str) -> Component:
+    kind, value = _key_value(text, "component")
+    if kind not in COMPONENT_KINDS:
+        raise UserError(f"--component {text}: the kind {kind} is not one of {', '.join(COMPONENT_KINDS)}.")
+    name, _, version = value.partition("@")
+    return Component(kind, name, version)
+
+
+@app.command()
+def run(home: Home = None, as_json: AsJson = False) -> None:
+    """Take in what lies in landing, build, check and publish everything."""
+    settings = settings_for(home)
+    raise typer.Exit(_run(settings, as_json=as_json))
+
+
+def _run(settings: Settings, *, as_json: bool) -> int:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as progress:
+        task = progress.add_task("starting Dagster", total=None)
+        from pipelines.execute import run_everything, step_count
+
+        progress.update(task, total=step_count())
+
+        def report(step: str) -> None:
+            progress.update(task, advance=1, description=step)
+
+        summary = run_everything(settings, report)
+    if as_json:
+        print(to_json(asdict(summary)))
+    else:
+        _print_summary(summary)
+    return 0 if summary.is_success else 1
+
+
+def _print_summary(summary) -> None:  # noqa: ANN001
+    for note in summary.notes:
+        out.print(note)
+    for message in summary.messages:
+        err.print(message, style="red", markup=False)
+    if summary.migrations:
+        if summary.runs_read or summary.points_added:
+            out.print(
+                f"{summary.runs_read} logs read, {summary.runs_unchanged} unchanged; "
+                f"{summary.points_added:,} points added; {summary.lines_in_quarantine} lines in quarantine."
+            )
+        else:
+            out.print(f"Nothing new: the logs of {summary.runs_unchanged} runs have not changed, no points added.")
+    for name, count in summary.failed_checks.items():
+        out.print(f"check {name}: {count} findings", style="yellow")
+    if summary.published:
+        word = "Published" if summary.is_new else "Already published"
+        out.print(f"{word}: {summary.published}")
+
+
+@app.command()
+def show(
+    migration: Annotated[str, typer.Argument(help="Name of a migration; all of them without it.")] = "",
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print verdicts, what drifted first, parity and anomalies, by migration."""
+    from pipelines.show import migration_views, print_views
+
+    with open_reader(settings_for(home).published) as con:
+        views = migration_views(con, migration)
+    if as_json:
+        print(to_json([asdict(view) for view in views]))
+    else:
+        print_views(views, out)
+
+
+@app.command()
+def query(
+    question: Annotated[str, typer.Argument(help="SQL, or the name of a file in sql/queries.")] = "",
+    form: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+    param: Annotated[list[str] | None, typer.Option(help="name=value of a query's parameter; repeatable.")] = None,
+    list_all: Annotated[bool, typer.Option("--list", help="List the questions of sql/queries.")] = False,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask the published file in SQL, read-only."""
+    from pipelines.questions import list_questions, run_question
+
+    form = "json" if as_json else form
+    if form not in FORMATS:
+        raise UserError(f"--format {form}: write one of {', '.join(FORMATS)}.")
+    if list_all:
+        for name, title in list_questions():
+            out.print(f"[bold]{name}[/bold]  {title}")
+        return
+    if not question:
+        raise UserError("Give SQL or the name of a question; `firstdrift query --list` lists them.")
+    parameters = dict(_key_value(text, "param") for text in param or [])
+    with open_reader(settings_for(home).published) as con:
+        table = run_question(con, question, parameters)
+    write_result(table, form, output, out)
+
+
+@app.command()
+def export(
+    folder: Annotated[Path | None, typer.Argument(help="Where to; <home>/exports without it.")] = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write every published table as a Parquet file, with a manifest."""
+    from warehouse.publish import export_parquet
+
+    settings = settings_for(home)
+    with open_reader(settings.published):
+        pass
+    result = export_parquet(settings.published, folder or settings.exports)
+    if as_json:
+        print(to_json({**asdict(result), "folder": str(result.folder)}))
+    else:
+        word = "written to" if result.is_new else "are already in"
+        out.print(f"{len(result.files)} tables {word} {result.folder}")
+
+
+@app.command()
+def dev(
+    port: Annotated[int, typer.Option(help="Port of the page.")] = 3000,
+    home: Home = None,
+) -> None:
+    """Open the Dagster page on this machine, with sensor and schedule."""
+    import os
+
+    from pipelines.execute import prepare_instance
+
+    settings = settings_for(home)
+    settings.landing.mkdir(parents=True, exist_ok=True)
+    prepare_instance(settings)
+    environment = {
+        **os.environ,
+        "DAGSTER_HOME": str(settings.dagster_home),
+        HOME_VARIABLE: str(settings.home),
+        "DAGSTER_DISABLE_TELEMETRY": "1",
+    }
+    command = [sys.executable, "-m", "dagster", "dev", "-m", "pipelines.definitions", "-p", str(port)]
+    raise typer.Exit(subprocess.call(command, env=environment))
+
+
+@app.command()
+def demo(home: Home = None) -> None:
+    """Take in the example runs and show what drifted first."""
+    settings = settings_for(home)
+    _add_folder(settings, project_folder("examples"))
+    code = _run(settings, as_json=False)
+    if code:
+        raise typer.Exit(code)
+    show(migration="", home=home, as_json=False)
+    width = min(shutil.get_terminal_size().columns, 100)
+    out.print("─" * width, style="dim")
+    out.print("Ask on: firstdrift query --list · firstdrift show --json · firstdrift dev")
+
+
+def main() -> None:
+    """Run the command line; a mistake of the user ends with one sentence and exit code 1."""
+    from duckdb import Error as DuckDBError
+
+    from pipelines.ingest.base import LogError
+
+    try:
+        app()
+    except (UserError, ManifestError, LogError, NothingPublishedError, WarehouseLockedError, ValueError) as error:
+        err.print(str(error), style="red", markup=False)
+        sys.exit(1)
+    except DuckDBError as error:
+        err.print(str(error).split("\n\n")[0], style="red", markup=False)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

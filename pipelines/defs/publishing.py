@@ -1,0 +1,57 @@
+"""The assets that readers get: the published file and the exported tables."""
+
+import dagster as dg
+
+from pipelines.defs.metadata import POOL, asset_key
+from pipelines.defs.models import LAYERS, PROJECT
+from pipelines.defs.ingestion import LOADED, RULE_BREAKS
+from pipelines.resources import WarehouseResource
+from warehouse.publish import export_parquet, publish
+
+PUBLISHED = dg.AssetKey(["published", "firstdrift_duckdb"])
+EXPORTS = dg.AssetKey(["published", "parquet_exports"])
+_MARTS = [model.name for model in PROJECT.models if model.layer == "marts"]
+
+
+@dg.asset(
+    key=PUBLISHED,
+    deps=[asset_key(name, LAYERS) for name in [*LOADED, RULE_BREAKS, *_MARTS]],
+    group_name="published",
+    kinds={"duckdb"},
+    description="The read-only file of dimensions, facts and marts, swapped in whole. Grain: file.",
+    pool=POOL,
+)
+def published_file(warehouse: WarehouseResource) -> dg.MaterializeResult:
+    """Copy the tables that readers get and swap the copy in."""
+    with warehouse.writer() as con:
+        publication = publish(con, warehouse.settings.published)
+    return dg.MaterializeResult(
+        metadata={
+            "path": dg.MetadataValue.path(publication.path),
+            "version": publication.version,
+            "is_new": publication.is_new,
+            "row_counts": publication.row_counts,
+        }
+    )
+
+
+@dg.asset(
+    key=EXPORTS,
+    deps=[PUBLISHED],
+    group_name="published",
+    kinds={"parquet"},
+    description="Every published table as a Parquet file, with a manifest that is replaced last. Grain: file.",
+    pool=POOL,
+)
+def parquet_exports(warehouse: WarehouseResource) -> dg.MaterializeResult:
+    """Write the published tables as Parquet files."""
+    settings = warehouse.settings
+    export = export_parquet(settings.published, settings.exports)
+    return dg.MaterializeResult(
+        metadata={
+            "folder": dg.MetadataValue.path(export.folder),
+            "version": export.version,
+            "is_new": export.is_new,
+            "files": export.files,
+        }
+    )

@@ -1,0 +1,289 @@
+"""The manifest: which logs belong to a migration and what the logs can't say themselves.
+
+Here belong reading, validating, inferring and writing a manifest. Reading logs does not.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from warehouse.contract import COMPONENT_KINDS, ROLES
+from warehouse.lake import Component
+
+MANIFEST_NAME = "migration.yaml"
+SIDECAR_NAME = "run.yaml"
+_NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_.+=@-]*$")
+_MIGRATION_KEYS = ("migration", "recipe", "runs", "include")
+_RUN_KEYS = ("name", "log", "role", "baseline", "of", "components", "recipe", "columns")
+_RECIPE_KEYS = ("model", "dataset", "algorithm", "seed", "data_order")
+_BASELINE_WORDS = re.compile(r"(?:^|[^a-z])(?:base|baseline|ref|reference|gpu|cuda)(?:[^a-z]|$)", re.I)
+
+
+class ManifestError(Exception):
+    """A manifest can't be used; the message names the file, the place, the fault and the remedy."""
+
+
+@dataclass(frozen=True)
+class RunEntry:
+    """One run of a manifest.
+
+    Attributes:
+        name: Name, unique in the manifest.
+        log: Path or glob of the log, as written.
+        role: "baseline", "candidate" or "replicate".
+        baseline: For a candidate: the run it is judged against, "" where none is known.
+        of: For a replicate: the run whose stack it repeats.
+        components: What it ran on.
+        recipe: What differs from the recipe of the migration.
+        columns: Names of the columns of a table without header; () for a log that needs none.
+    """
+
+    name: str
+    log: str
+    role: str
+    baseline: str = ""
+    of: str = ""
+    components: tuple[Component, ...] = ()
+    recipe: Mapping[str, str] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The runs of one migration.
+
+    Attributes:
+        migration: Its name.
+        folder: The folder against which relative logs are resolved.
+        recipe: model, dataset, algorithm, seed, data_order.
+        runs: The runs, in order.
+        how_paired: "declared", or "inferred" where there is no manifest file.
+    """
+
+    migration: str
+    folder: Path
+    recipe: Mapping[str, str]
+    runs: tuple[RunEntry, ...]
+    how_paired: str = "declared"
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read and validate a manifest file.
+
+    Args:
+        path: The file, usually called migration.yaml.
+
+    Raises:
+        ManifestError: If it is not valid.
+    """
+    data = _load_yaml(path)
+    if not isinstance(data, dict):
+        raise ManifestError(f"{path}: a manifest is a mapping with the keys migration and runs.")
+    _check_keys(path, "the manifest", data, _MIGRATION_KEYS)
+    if "include" in data:
+        return _included(path, data)
+    migration = _checked_name(path, "migration", data.get("migration"))
+    recipe = _recipe(path, "recipe", data.get("recipe"))
+    entries = data.get("runs")
+    if not isinstance(entries, list) or not entries:
+        raise ManifestError(f"{path}: runs is missing or empty; list at least a baseline and a candidate.")
+    runs = tuple(_run_entry(path, number, entry) for number, entry in enumerate(entries, start=1))
+    return Manifest(migration, path.parent, recipe, _with_links(path, runs))
+
+
+def infer_manifest(folder: Path, members: Mapping[str, Path]) -> Manifest:
+    """Make a manifest for a folder that has none, taking each member as a run.
+
+    The baseline is the only member whose name says so (base, baseline, ref, reference, gpu or cuda);
+    where that is not exactly one, no pairs are made.
+
+    Args:
+        folder: The folder; its name becomes the migration's.
+        members: Path of each log by run name.
+
+    Raises:
+        ManifestError: If a name can't be used.
+    """
+    migration = _checked_name(folder, "folder name", folder.name)
+    names = sorted(members)
+    marked = [name for name in names if _BASELINE_WORDS.search(name)]
+    baseline = marked[0] if len(marked) == 1 and len(names) > 1 else ""
+    runs = []
+    for name in names:
+        _checked_name(folder, "run name", name)
+        role = "baseline" if name == baseline else "candidate"
+        entry = RunEntry(name, str(members[name]), role, baseline="" if name == baseline else baseline)
+        sidecar = members[name] / SIDECAR_NAME
+        runs.append(_with_sidecar(sidecar, entry) if sidecar.is_file() else entry)
+    declared = any(run.role == "baseline" and run.name != baseline for run in runs)
+    linked = _with_links(folder, tuple(runs)) if declared else tuple(runs)
+    return Manifest(migration, folder, {}, linked, "inferred")
+
+
+def write_run_entry(path: Path, migration: str, entry: RunEntry, recipe: Mapping[str, str]) -> Manifest:
+    """Add a run to a manifest file, or replace the run of that name; the file is made where absent.
+
+    Nothing is written unless the whole manifest is valid afterwards, except that references to runs that
+    are still to be added are allowed.
+
+    Raises:
+        ManifestError: If the file there is not valid, or the entry is not.
+    """
+    data: dict[str, Any] = _load_yaml(path) if path.exists() else {"migration": migration}
+    if recipe:
+        data["recipe"] = {**(data.get("recipe") or {}), **recipe}
+    raw: dict[str, Any] = {"name": entry.name, "log": entry.log, "role": entry.role}
+    if entry.baseline:
+        raw["baseline"] = entry.baseline
+    if entry.of:
+        raw["of"] = entry.of
+    if entry.components:
+        raw["components"] = {
+            c.kind: {"name": c.name, "version": c.version} if c.version else {"name": c.name}
+            for c in entry.components
+        }
+    if entry.columns:
+        raw["columns"] = list(entry.columns)
+    _run_entry(path, 1, raw)
+    data["runs"] = [r for r in data.get("runs") or [] if r.get("name") != entry.name] + [raw]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.draft")
+    draft.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    draft.replace(path)
+    runs = tuple(_run_entry(path, number, item) for number, item in enumerate(data["runs"], start=1))
+    return Manifest(data["migration"], path.parent, data.get("recipe") or {}, runs)
+
+
+def _load_yaml(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ManifestError(f"{path}: can't be read ({error}).") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1}" if mark else "somewhere"
+        raise ManifestError(f"{path}, {place}: this is not YAML ({getattr(error, 'problem', error)}).") from error
+
+
+def _included(path: Path, data: Mapping[str, Any]) -> Manifest:
+    if len(data) > 1:
+        raise ManifestError(f"{path}: include stands alone; move the other keys into the included manifest.")
+    target = (path.parent / str(data["include"])).expanduser()
+    manifest = target / MANIFEST_NAME if target.is_dir() else target
+    if not manifest.is_file():
+        raise ManifestError(f"{path}: includes {target}, where no {MANIFEST_NAME} lies.")
+    return read_manifest(manifest)
+
+
+def _check_keys(path: Path, place: str, data: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for key in data:
+        if key not in known:
+            raise ManifestError(f"{path}: {place} has the unknown key `{key}`; known are {', '.join(known)}.")
+
+
+def _checked_name(path: Path, what: str, value: Any) -> str:
+    if value is None or value == "":
+        raise ManifestError(f"{path}: {what} is missing; give it a name.")
+    name = str(value)
+    if not _NAME.match(name):
+        raise ManifestError(
+            f"{path}: {what} `{name}` can't be used as a name; use letters, digits and . _ + = @ - only."
+        )
+    return name
+
+
+def _recipe(path: Path, place: str, value: Any) -> dict[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ManifestError(f"{path}: {place} is a mapping of {', '.join(_RECIPE_KEYS)}.")
+    _check_keys(path, place, value, _RECIPE_KEYS)
+    return {key: str(item) for key, item in value.items() if item is not None}
+
+
+def _components(path: Path, place: str, value: Any) -> tuple[Component, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, dict):
+        raise ManifestError(f"{path}: components of {place} is a mapping of kind to name and version.")
+    _check_keys(path, f"components of {place}", value, COMPONENT_KINDS)
+    found = []
+    for kind, item in value.items():
+        if isinstance(item, dict):
+            _check_keys(path, f"{kind} of {place}", item, ("name", "version"))
+            if not item.get("name"):
+                raise ManifestError(f"{path}: {kind} of {place} has no name.")
+            found.append(Component(kind, str(item["name"]), str(item.get("version") or "")))
+        else:
+            name, _, version = str(item).partition("@")
+            found.append(Component(kind, name.strip(), version.strip()))
+    return tuple(sorted(found, key=lambda c: (COMPONENT_KINDS.index(c.kind), c.name)))
+
+
+def _run_entry(path: Path, number: int, data: Any) -> RunEntry:
+    if not isinstance(data, dict):
+        raise ManifestError(f"{path}: run {number} is a mapping with name, log and role.")
+    place = f"run {data.get('name') or number}"
+    _check_keys(path, place, data, _RUN_KEYS)
+    name = _checked_name(path, f"name of run {number}", data.get("name"))
+    if not data.get("log"):
+        raise ManifestError(f"{path}: {place} has no log; give the path or glob of its log.")
+    role = data.get("role")
+    if role not in ROLES:
+        raise ManifestError(f"{path}: {place} has the role `{role}`; it must be one of {', '.join(ROLES)}.")
+    columns = data.get("columns") or []
+    if not isinstance(columns, list):
+        raise ManifestError(f"{path}: columns of {place} is a list of names, [step, loss] for example.")
+    return RunEntry(
+        name=name,
+        log=str(data["log"]),
+        role=role,
+        baseline=str(data.get("baseline") or ""),
+        of=str(data.get("of") or ""),
+        components=_components(path, place, data.get("components")),
+        recipe=_recipe(path, f"recipe of {place}", data.get("recipe")),
+        columns=tuple(str(c) for c in columns),
+    )
+
+
+def _with_sidecar(path: Path, entry: RunEntry) -> RunEntry:
+    data = _load_yaml(path) or {}
+    if not isinstance(data, dict):
+        raise ManifestError(f"{path}: a sidecar is a mapping of {', '.join(_RUN_KEYS)}.")
+    merged = {"name": entry.name, "log": entry.log, "role": entry.role, "baseline": entry.baseline, **data}
+    return _run_entry(path, 1, {key: value for key, value in merged.items() if value})
+
+
+def _with_links(path: Path, runs: tuple[RunEntry, ...]) -> tuple[RunEntry, ...]:
+    """Check the references between runs, and fill in the only baseline where a candidate names none."""
+    names = [run.name for run in runs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ManifestError(f"{path}: two runs are called {name}; names must differ.")
+    baselines = [run.name for run in runs if run.role == "baseline"]
+    if not baselines:
+        raise ManifestError(f"{path}: no run has the role baseline; say which one the others are judged against.")
+    return tuple(_with_link(path, run, names, baselines) for run in runs)
+
+
+def _with_link(path: Path, run: RunEntry, names: list[str], baselines: list[str]) -> RunEntry:
+    key, target = ("of", run.of) if run.role == "replicate" else ("baseline", run.baseline)
+    if run.role == "baseline":
+        return run
+    if not target:
+        if len(baselines) > 1:
+            raise ManifestError(f"{path}: run {run.name} needs `{key}:`, since there are several baselines.")
+        if run.role == "candidate":
+            return replace(run, baseline=baselines[0])
+        if run.components:
+            return run
+        return replace(run, of=baselines[0])
+    if target not in names:
+        raise ManifestError(f"{path}: run {run.name} names `{key}: {target}`, but there is no run of that name.")
+    if target == run.name:
+        raise ManifestError(f"{path}: run {run.name} names itself in `{key}:`.")
+    return run

@@ -1,0 +1,58 @@
+"""The questions of sql/queries: listing and asking them, read-only."""
+
+import re
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from warehouse.settings import project_folder
+
+_PARAM = re.compile(r"^--\s*param\s+(?P<name>[a-z_]+)\s*:\s*(?P<text>[^=]*?)\s*=\s*(?P<default>.*?)\s*$")
+
+
+def _files() -> dict[str, Path]:
+    return {path.stem: path for path in sorted((project_folder("sql") / "queries").glob("*.sql"))}
+
+
+def list_questions() -> list[tuple[str, str]]:
+    """Return name and title of each question; the title is the first line of its file."""
+    return [
+        (name, path.read_text(encoding="utf-8").splitlines()[0].removeprefix("--").strip())
+        for name, path in _files().items()
+    ]
+
+
+def parameters_of(sql: str) -> dict[str, str]:
+    """Return the parameters that the header of a question declares, each with its default.
+
+    A header line reads `-- param name: what it is = default`.
+    """
+    found = [_PARAM.match(line) for line in sql.splitlines()]
+    return {matched["name"]: matched["default"] for matched in found if matched}
+
+
+def run_question(con: duckdb.DuckDBPyConnection, question: str, given: dict[str, str]) -> pa.Table:
+    """Ask a question.
+
+    Args:
+        con: A read-only connection to the published file.
+        question: SQL, or the name of a file in sql/queries.
+        given: Values of its parameters, where they differ from the defaults.
+
+    Raises:
+        ValueError: If a parameter is not known, or the question is neither a name nor SQL.
+    """
+    path = _files().get(question)
+    if path is None and re.fullmatch(r"[a-z0-9_]+", question):
+        raise ValueError(f"There is no question called {question}; `firstdrift query --list` lists them.")
+    sql = path.read_text(encoding="utf-8") if path else question
+    defaults = parameters_of(sql)
+    unknown = sorted(given.keys() - defaults.keys())
+    if unknown and path:
+        raise ValueError(f"{question} has no parameter {', '.join(unknown)}; it has {', '.join(defaults) or 'none'}.")
+    values = {**defaults, **given}
+    relation = con.sql(sql, params=values) if values else con.sql(sql)
+    if relation is None:
+        raise ValueError("The statement returns no rows; ask with a SELECT.")
+    return relation.to_arrow_table()

@@ -1,0 +1,275 @@
+"""What `firstdrift show` prints: per migration the verdicts, what drifted first, parity and anomalies."""
+
+from dataclasses import dataclass
+
+import duckdb
+from rich.console import Console
+from rich.table import Table
+
+from pipelines.render import number_text
+
+_SHOWN_METRICS = 3
+_COLOURS = {
+    "drift": "red",
+    "nonfinite": "red",
+    "initial_mismatch": "magenta",
+    "parity_broken": "magenta",
+    "decoupled_only": "green",
+    "within_floor": "green",
+    "insufficient": "yellow",
+}
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A metric that drifted: its rank, where its onset lies, and how likely it was the first."""
+
+    rank: int
+    metric: str
+    category: str
+    stage: str
+    onset_step: int | None
+    onset_step_low: int | None
+    onset_step_high: int | None
+    probability_first: float | None
+    is_tied: bool
+
+
+@dataclass(frozen=True)
+class FirstDifference:
+    """The first step at which a metric of the two runs is not equal; None where it never differs."""
+
+    metric: str
+    step: int | None
+
+
+@dataclass(frozen=True)
+class Anomaly:
+    """A rule that the candidate breaks, by severity, with its first step and number of steps."""
+
+    metric: str
+    rule_id: str
+    severity: str
+    first_step: int
+    steps: int
+    observed: str
+    cause: str | None
+
+
+@dataclass(frozen=True)
+class PairView:
+    """One pair as it is shown."""
+
+    baseline: str
+    candidate: str
+    pair_kind: str
+    how_paired: str
+    verdict: str
+    grade: str
+    reason: str
+    time_verdict: str
+    nonfinite_metrics: str
+    parity: str
+    moved: list[Moved]
+    first_differences: list[FirstDifference]
+    anomalies: list[Anomaly]
+
+
+@dataclass(frozen=True)
+class MigrationView:
+    """A migration as it is shown: its pairs, candidates before replicates."""
+
+    migration: str
+    pairs: list[PairView]
+
+
+def migration_views(con: duckdb.DuckDBPyConnection, migration: str = "") -> list[MigrationView]:
+    """Read what is to be shown from the published file.
+
+    Args:
+        con: A read-only connection to the published file.
+        migration: Name of a migration; all of them without it.
+
+    Raises:
+        ValueError: If there is no migration of that name.
+    """
+    names = [n for (n,) in con.execute("select distinct migration from dim_run order by migration").fetchall()]
+    if migration and migration not in names:
+        raise ValueError(f"There is no migration called {migration}; there are: {', '.join(names) or 'none yet'}.")
+    return [MigrationView(name, _pairs(con, name)) for name in names if not migration or name == migration]
+
+
+def _pairs(con: duckdb.DuckDBPyConnection, migration: str) -> list[PairView]:
+    rows = con.execute(
+        """
+        select
+            p.pair_id, p.candidate_run_id, p.baseline_run_name, p.candidate_run_name, p.pair_kind, p.how_paired,
+            v.verdict, v.grade, v.reason, v.time_verdict, v.nonfinite_metrics
+        from dim_migration as p
+        inner join mart_pair_verdict as v on p.pair_id = v.pair_id
+        where p.migration = ?
+        order by p.pair_kind = 'replicate', p.candidate_run_name, p.baseline_run_name
+        """,
+        [migration],
+    ).fetchall()
+    return [
+        PairView(
+            *row[2:9],
+            time_verdict=number_text(row[9]),
+            nonfinite_metrics=number_text(row[10]),
+            parity=_parity(con, row[0]),
+            moved=_moved(con, row[0]),
+            first_differences=_first_differences(con, row[0]),
+            anomalies=_anomalies(con, row[1]),
+        )
+        for row in rows
+    ]
+
+
+def _moved(con: duckdb.DuckDBPyConnection, pair_id: int) -> list[Moved]:
+    rows = con.execute(
+        """
+        select rank, metric, category, stage, onset_step, onset_step_low, onset_step_high, probability_first, is_tied
+        from mart_first_drift
+        where pair_id = ?
+        order by rank
+        limit ?
+        """,
+        [pair_id, _SHOWN_METRICS],
+    ).fetchall()
+    return [Moved(*row) for row in rows]
+
+
+def _first_differences(con: duckdb.DuckDBPyConnection, pair_id: int) -> list[FirstDifference]:
+    """Return the first difference of the loss and of the other focus metrics that are no times."""
+    rows = con.execute(
+        """
+        select o.metric, case when not o.is_censored then o.onset_step end
+        from mart_divergence_onset as o
+        inner join dim_metric as m on o.metric = m.metric
+        where o.pair_id = ? and o.onset_kind = 'first_diff' and m.focus_rank is not null and m.stage != 'time'
+        order by m.focus_rank, o.metric
+        """,
+        [pair_id],
+    ).fetchall()
+    return [FirstDifference(*row) for row in rows]
+
+
+def _parity(con: duckdb.DuckDBPyConnection, pair_id: int) -> str:
+    row = con.execute(
+        """
+        select count(*), count(*) filter (where not o.is_censored),
+            min(o.onset_step) filter (where not o.is_censored)
+        from mart_divergence_onset as o
+        inner join dim_metric as m on o.metric = m.metric
+        where o.pair_id = ? and o.onset_kind = 'first_diff' and m.parity_class = 'exact' and m.stage = 'data'
+        """,
+        [pair_id],
+    ).fetchone()
+    if row is None or not row[0]:
+        return "not logged"
+    return "equal at every step" if not row[1] else f"broken at step {row[2]}"
+
+
+def _anomalies(con: duckdb.DuckDBPyConnection, run_id: int) -> list[Anomaly]:
+    rows = con.execute(
+        """
+        select metric, rule_id, severity, min(step), count(distinct step), arg_min(observed, step),
+            arg_min(cause, step)
+        from mart_anomaly
+        where run_id = ?
+        group by metric, rule_id, severity
+        order by severity, min(step), count(*) desc
+        """,
+        [run_id],
+    ).fetchall()
+    return [Anomaly(*row) for row in rows]
+
+
+def print_views(views: list[MigrationView], console: Console) -> None:
+    """Print migrations for a person."""
+    if not views:
+        console.print("The warehouse holds no migration yet.")
+    for view in views:
+        console.print(f"\n[bold]{view.migration}[/bold]")
+        if not view.pairs:
+            console.print("  no pair: nothing says which run is the baseline")
+            continue
+        _print_verdicts(view, console)
+        for pair in view.pairs:
+            if pair.pair_kind == "migration":
+                _print_pair(pair, console)
+        _print_replicates(view, console)
+
+
+def _print_verdicts(view: MigrationView, console: Console) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("candidate", "against", "verdict", "grade", "first to move", "stage", "onset"):
+        table.add_column(title, overflow="fold")
+    for pair in view.pairs:
+        if pair.pair_kind != "migration":
+            continue
+        first = pair.moved[0] if pair.moved else None
+        table.add_row(
+            pair.candidate,
+            pair.baseline,
+            f"[{_COLOURS.get(pair.verdict, 'white')}]{pair.verdict}[/]",
+            pair.grade,
+            first.metric if first else "nothing",
+            first.stage if first else "",
+            _onset(first) if first else "",
+        )
+    console.print(table)
+
+
+def _onset(moved: Moved) -> str:
+    if moved.onset_step is None:
+        return ""
+    if moved.onset_step_low is None or moved.onset_step_high is None:
+        return f"step {moved.onset_step}"
+    return f"step {moved.onset_step} ({moved.onset_step_low} to {moved.onset_step_high})"
+
+
+def _print_pair(pair: PairView, console: Console) -> None:
+    console.print(f"\n[bold]{pair.candidate}[/bold] against {pair.baseline}, paired as {pair.how_paired}")
+    console.print(f"  {pair.reason}", markup=False)
+    if pair.moved:
+        table = Table(box=None, padding=(0, 2), header_style="bold")
+        for title in ("rank", "metric", "category", "onset", "P(first)", "tied"):
+            table.add_column(title, overflow="fold")
+        for m in pair.moved:
+            probability = "" if m.probability_first is None else f"{m.probability_first:.2f}"
+            tied = "yes" if m.is_tied else ""
+            table.add_row(str(m.rank), m.metric, m.category, _onset(m), probability, tied)
+        console.print(table)
+    console.print(f"  data order: {pair.parity}")
+    if pair.time_verdict:
+        console.print(f"  time: {pair.time_verdict}", markup=False)
+    if pair.nonfinite_metrics:
+        console.print(f"  not finite: {pair.nonfinite_metrics}", style="red", markup=False)
+    for anomaly in [a for a in pair.anomalies if a.severity == "error"][:_SHOWN_METRICS]:
+        cause = f" ({anomaly.cause})" if anomaly.cause else ""
+        console.print(
+            f"  anomaly {anomaly.rule_id}: {anomaly.metric} is {anomaly.observed} at step {anomaly.first_step}, "
+            f"{anomaly.steps} steps in all{cause}",
+            style="red",
+            markup=False,
+        )
+    warnings = sum(a.steps for a in pair.anomalies if a.severity != "error")
+    if warnings:
+        console.print(f"  {warnings} warnings in mart_anomaly")
+
+
+def _print_replicates(view: MigrationView, console: Console) -> None:
+    replicates = [pair for pair in view.pairs if pair.pair_kind == "replicate"]
+    if not replicates:
+        return
+    console.print("\n[bold]replicates[/bold]: equal stacks, what they differ by is the noise floor")
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    for title in ("runs", "verdict", "first difference of the loss"):
+        table.add_column(title, overflow="fold")
+    for pair in replicates:
+        loss = next((d for d in pair.first_differences if "loss" in d.metric), None)
+        text = "" if loss is None else "none" if loss.step is None else f"step {loss.step}"
+        table.add_row(f"{pair.baseline}, {pair.candidate}", pair.verdict, text)
+    console.print(table)

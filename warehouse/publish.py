@@ -1,0 +1,295 @@
+"""Publishing: a read-only copy that is swapped in whole, and Parquet exports with a manifest.
+
+Readers open the published file and never the working file, so they see neither a lock nor a half-built
+table. Formats for other tools do not belong here.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+
+from warehouse.runner import quote
+from warehouse.schema import macro_files
+
+# DuckDB 1.x clients, most BI drivers among them, can't read the default storage of DuckDB 2.
+STORAGE_VERSION = "v1.2.0"
+_KEPT_FILES = 3
+_PUBLIC = re.compile(r"^(?:dim_|bridge_|fct_|mart_)")
+_MANIFEST_NAME = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A published file.
+
+    Attributes:
+        path: The stable name that readers open.
+        version: Identifier of its content.
+        published_at: When it was made (UTC, ISO 8601).
+        row_counts: Rows by table.
+        is_new: False where the content equals what was published already, and nothing was written.
+    """
+
+    path: Path
+    version: str
+    published_at: str
+    row_counts: dict[str, int]
+    is_new: bool
+
+
+class PublishError(Exception):
+    """The new file did not pass the checks that readers rely on; the published one stays."""
+
+
+def public_tables(con: duckdb.DuckDBPyConnection) -> list[str]:
+    """Return the tables that readers get: dimensions, bridges, facts and marts, in the order of names."""
+    rows = con.execute(
+        "select table_name from information_schema.tables "
+        "where table_schema = 'main' and table_catalog = current_database()"
+    ).fetchall()
+    return sorted(name for (name,) in rows if _PUBLIC.match(name))
+
+
+def content_version(con: duckdb.DuckDBPyConnection) -> str:
+    """Return a hash of what the tables were built from and with: equal versions have equal content."""
+    rows = con.execute(
+        """
+        select model, build_key, fingerprint, input_version from etl_model_state
+        union all
+        select 'dim_run', run_id::varchar, content_hash, concat_ws('|', role, stack, recipe, source) from dim_run
+        union all
+        select 'etl_state', name, value, '' from etl_state
+        order by all
+        """
+    ).fetchall()
+    return hashlib.sha256(repr((STORAGE_VERSION, rows)).encode()).hexdigest()[:16]
+
+
+def publish(
+    con: duckdb.DuckDBPyConnection, target: Path, report: Callable[[str], None] | None = None
+) -> Publication:
+    """Make a copy for readers and swap it in.
+
+    Args:
+        con: A connection to the working file.
+        target: The stable name of the published file. Earlier versions are kept beside it.
+        report: Called with the name of each table when it is copied.
+
+    Raises:
+        PublishError: If the new file lacks a table or rows; the published one then stays.
+    """
+    version = content_version(con)
+    current = read_publication(target)
+    if current and current["version"] == version and target.exists():
+        return Publication(target, version, current["published_at"], current["row_counts"], False)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _remove_drafts(target)
+    draft = target.parent / f"draft-{version}-{os.getpid()}.duckdb"
+    counts = _copy_tables(con, draft, version, report)
+    _verify(draft, counts)
+    draft.chmod(0o444)
+    kept = target.parent / f"firstdrift-{version}.duckdb"
+    # The versioned name comes first: whoever needs an old version finds it, and a kill in between leaves
+    # the stable name on the previous one.
+    draft.replace(kept)
+    link = target.parent / f"draft-{version}-{os.getpid()}.link"
+    _link_or_copy(kept, link)
+    link.replace(target)
+    published_at = datetime.now(UTC).isoformat(timespec="seconds")
+    publication = Publication(target, version, published_at, counts, True)
+    _write_json(
+        target.parent / "current.json",
+        {"version": version, "published_at": published_at, "file": kept.name, "row_counts": counts},
+    )
+    _retain(target, kept)
+    return publication
+
+
+def read_publication(target: Path) -> dict | None:
+    """Return what is known of the published file; None where nothing has been published."""
+    path = target.parent / "current.json"
+    if not path.exists():
+        return None
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _copy_tables(
+    con: duckdb.DuckDBPyConnection, draft: Path, version: str, report: Callable[[str], None] | None
+) -> dict[str, int]:
+    counts = {}
+    con.execute(f"attach {quote(str(draft))} as next_publication (storage_version {quote(STORAGE_VERSION)})")
+    try:
+        for table in public_tables(con):
+            con.execute(f"create table next_publication.main.{table} ({_definition(con, table)})")
+            con.execute(f"insert into next_publication.main.{table} select * from main.{table}")
+            _copy_comments(con, table)
+            row = con.execute(f"select count(*) from next_publication.main.{table}").fetchone()
+            counts[table] = row[0] if row else 0
+            if report:
+                report(table)
+        con.execute("create table next_publication.main.publication (version varchar, published_at timestamp)")
+        con.execute("insert into next_publication.main.publication values (?, now()::timestamp)", [version])
+        con.execute("comment on table next_publication.main.publication is 'What this file is. Grain: file.'")
+        con.execute("comment on column next_publication.main.publication.version is 'Hash of the content.'")
+        con.execute(
+            "comment on column next_publication.main.publication.published_at is 'When it was made (UTC).'"
+        )
+        _copy_macros(con)
+        con.execute("checkpoint next_publication")
+    finally:
+        con.execute("detach next_publication")
+    return counts
+
+
+def _definition(con: duckdb.DuckDBPyConnection, table: str) -> str:
+    columns = con.execute(
+        """
+        select column_name, data_type, is_nullable from duckdb_columns()
+        where table_name = ? and schema_name = 'main' and database_name = current_database()
+        order by column_index
+        """,
+        [table],
+    ).fetchall()
+    parts = [f'"{name}" {kind}{"" if nullable else " not null"}' for name, kind, nullable in columns]
+    keys = con.execute(
+        """
+        select constraint_column_names from duckdb_constraints()
+        where table_name = ? and constraint_type = 'PRIMARY KEY' and database_name = current_database()
+        """,
+        [table],
+    ).fetchall()
+    parts += [f"primary key ({', '.join(key)})" for (key,) in keys]
+    return ", ".join(parts)
+
+
+def _copy_comments(con: duckdb.DuckDBPyConnection, table: str) -> None:
+    row = con.execute(
+        "select comment from duckdb_tables() where table_name = ? and database_name = current_database()", [table]
+    ).fetchone()
+    if row and row[0]:
+        con.execute(f"comment on table next_publication.main.{table} is {quote(row[0])}")
+    comments = con.execute(
+        """
+        select column_name, comment from duckdb_columns()
+        where table_name = ? and database_name = current_database() and comment is not null
+        """,
+        [table],
+    ).fetchall()
+    for column, comment in comments:
+        con.execute(f'comment on column next_publication.main.{table}."{column}" is {quote(comment)}')
+
+
+def _copy_macros(con: duckdb.DuckDBPyConnection) -> None:
+    """Create the macros in the published file, so that saved queries can use them there."""
+    row = con.execute("select current_database()").fetchone()
+    assert row is not None
+    con.execute("use next_publication.main")
+    try:
+        for path in macro_files():
+            con.execute(path.read_text(encoding="utf-8"))
+    finally:
+        con.execute(f'use "{row[0]}".main')
+
+
+def _verify(draft: Path, counts: dict[str, int]) -> None:
+    check = duckdb.connect(draft, read_only=True)
+    try:
+        for table, expected in counts.items():
+            row = check.execute(f"select count(*) from {table}").fetchone()
+            if row is None or row[0] != expected:
+                raise PublishError(f"{draft}: {table} has {row and row[0]} rows, expected {expected}.")
+    finally:
+        check.close()
+    with draft.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    target.unlink(missing_ok=True)
+    try:
+        target.hardlink_to(source)
+    except OSError:  # a file system without hard links
+        shutil.copy2(source, target)
+
+
+def _remove_drafts(target: Path) -> None:
+    for path in target.parent.glob("draft-*"):
+        path.unlink(missing_ok=True)
+
+
+def _retain(target: Path, current: Path) -> None:
+    files = sorted(target.parent.glob("firstdrift-*.duckdb"), key=lambda p: p.stat().st_mtime, reverse=True)
+    for path in [p for p in files if p != current][_KEPT_FILES - 1 :]:
+        path.unlink(missing_ok=True)
+
+
+def _write_json(path: Path, data: dict) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_text(json.dumps(data, indent=1, sort_keys=True), encoding="utf-8")
+    draft.replace(path)
+
+
+@dataclass(frozen=True)
+class Export:
+    """Exported tables: the folder, the version of their content, and each file with its rows."""
+
+    folder: Path
+    version: str
+    files: dict[str, int]
+    is_new: bool
+
+
+def export_parquet(published: Path, folder: Path, report: Callable[[str], None] | None = None) -> Export:
+    """Write every table of the published file as a Parquet file.
+
+    The files of a version lie in a folder of their own; manifest.json, which is replaced last, names the
+    current one, so an interrupted export leaves the previous one whole.
+
+    Args:
+        published: The published file.
+        folder: The folder of the exports.
+        report: Called with the name of each table when it is written.
+    """
+    con = duckdb.connect(published, read_only=True)
+    try:
+        found = con.execute("select version from publication").fetchone()
+        version = found[0] if found else ""
+        manifest = folder / _MANIFEST_NAME
+        if manifest.exists():
+            current = json.loads(manifest.read_text(encoding="utf-8"))
+            if current["version"] == version:
+                files = {name: entry["rows"] for name, entry in current["tables"].items()}
+                return Export(folder, version, files, False)
+        target = folder / f"parquet-{version}"
+        draft = folder / f".draft-{os.getpid()}"
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        tables = {}
+        for table in public_tables(con):
+            con.execute(f"copy {table} to {quote(str(draft / f'{table}.parquet'))} (format parquet, compression zstd)")
+            row = con.execute(f"select count(*) from {table}").fetchone()
+            tables[table] = {"file": f"{target.name}/{table}.parquet", "rows": row[0] if row else 0}
+            if report:
+                report(table)
+    finally:
+        con.close()
+    shutil.rmtree(target, ignore_errors=True)
+    draft.replace(target)
+    _write_json(manifest, {"version": version, "tables": tables})
+    for old in folder.glob("parquet-*"):
+        if old != target:
+            shutil.rmtree(old, ignore_errors=True)
+    return Export(folder, version, {name: entry["rows"] for name, entry in tables.items()}, True)
+
+
+def publication_summary(publication: Publication) -> dict:
+    """Return a publication as plain data for programs."""
+    return {**asdict(publication), "path": str(publication.path)}
