@@ -33,7 +33,7 @@ _KEY_VERSIONS: Mapping[str, str] = {
 _SOURCE_FILTERS: Mapping[tuple[str, str], str] = {
     ("pair_id", "dim_migration"): "pair_id in (select key from _changed)",
     ("pair_id", "fct_metric"): """run_id in (
-        select unnest([baseline_run_id, candidate_run_id]) from main.dim_migration
+        select unnest([baseline_run_id, candidate_run_id]) from {catalog}.main.dim_migration
         where pair_id in (select key from _changed))""",
     ("run_id", "dim_run"): "run_id in (select key from _changed)",
     ("run_id", "dim_step"): "run_id in (select key from _changed)",
@@ -43,7 +43,7 @@ _SOURCE_FILTERS: Mapping[tuple[str, str], str] = {
     ("migration", "dim_run"): "migration in (select key from _changed)",
     ("migration", "dim_migration"): "migration in (select key from _changed)",
     ("migration", "fct_metric"): """run_id in (
-        select run_id from main.dim_run where migration in (select key from _changed))""",
+        select run_id from {catalog}.main.dim_run where migration in (select key from _changed))""",
 }
 _WHOLE = ""
 
@@ -145,11 +145,9 @@ def _build_incremental(con: duckdb.DuckDBPyConnection, project: Project, model: 
     if changed:
         columns = ", ".join(model.columns)
         shadows = _shadow(con, project, model)
-        try:
-            con.execute(f"insert into main.{model.name} ({columns})\n{model.sql}")
-        finally:
-            for name in shadows:
-                con.execute(f"drop view if exists temp.{name}")
+        con.execute(f"insert into {_catalog(con)}.main.{model.name} ({columns})\n{model.sql}")
+        for name in shadows:  # where the insert fails, the rollback takes them away
+            con.execute(f"drop view temp.{name}")
     con.execute(
         "delete from etl_model_state where model = ? and list_contains(?::varchar[], build_key)",
         [model.name, sorted(changed | removed)],
@@ -162,19 +160,25 @@ def _shadow(con: duckdb.DuckDBPyConnection, project: Project, model: Model) -> l
     """Put temporary views, restricted to the changed keys, before the relations that `model` reads."""
     names = []
     by_name = {m.name: m for m in project.models}
+    # A bare "main" would also find the temporary views themselves.
+    catalog = _catalog(con)
     for name in model.depends_on:
         upstream = by_name.get(name)
         condition = None
         if upstream is None:
-            condition = _SOURCE_FILTERS.get((model.key or "", name))
+            condition = _SOURCE_FILTERS.get((model.key or "", name), "").format(catalog=catalog)
         elif (upstream.key == model.key) or (
             upstream.materialization == "view" and model.key in upstream.columns
         ):
             condition = f"{model.key} in (select key from _changed)"
         if condition:
-            con.execute(f"create or replace temp view {name} as select * from main.{name} where {condition}")
+            con.execute(f"create temp view {name} as select * from {catalog}.main.{name} where {condition}")
             names.append(name)
     return names
+
+
+def _catalog(con: duckdb.DuckDBPyConnection) -> str:
+    return f'"{_scalar(con, "select current_database()")}"'
 
 
 def _state(con: duckdb.DuckDBPyConnection, model: Model) -> dict[str, tuple[str, str]]:
