@@ -1,0 +1,1 @@
+"""Log readers: a path in, a `RunLog` out.  Knows neither dagster nor duckdb."""

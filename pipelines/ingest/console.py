@@ -1,0 +1,75 @@
+"""Console logs of verl: one line a step, `step:1 - actor/entropy:1.18 - critic/rewards/mean:0.57`.
+
+What surrounds the line does not matter: Ray prefixes, colours, progress bars, other output. Pieces are
+split at ` - ` and at their last colon, because names hold colons, brackets and `@`. `training/global_step:1 - `
+inside a line is a metric, not the start of one. Values may be wrapped (`np.float64(0.5)`).
+A piece whose value is no number is an issue. So is the last value of a file that ends without a line
+break: nobody can tell whether its digits are all there.
+"""
+
+import re
+from pathlib import Path
+
+from pipelines.ingest.base import RunLog
+from pipelines.ingest.points import Draft, assemble
+from pipelines.ingest.sources import Line, head, lines, looks_like_text, open_log, text_of
+from pipelines.ingest.text_number import from_text, whole_step
+
+NAME = "verl_console"
+
+_START = re.compile(rb"(?<![A-Za-z0-9_/.-])step:(-?\d+) - (?=[^ :]+[^:]*:)")
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_RAY_REPEAT = re.compile(r"\s*\[repeated \d+x across cluster\].*$")
+_THREE_DECIMALS = re.compile(r"-?\d+\.\d{3}")
+_SNIFF_PIECE = 1 << 20
+
+
+def sniff(path: Path) -> bool:
+    """Tell whether a line of a step stands anywhere in the text."""
+    if not looks_like_text(head(path, 4096)):
+        return False
+    carry = b""
+    try:
+        with open_log(path) as file:
+            while piece := file.read(_SNIFF_PIECE):
+                if _START.search(carry + piece):
+                    return True
+                carry = piece[-4096:]
+    except (OSError, EOFError):
+        return False
+    return False
+
+
+def read(path: Path) -> RunLog:
+    """Read one file."""
+    return assemble(NAME, [scan(path)])
+
+
+def scan(path: Path, source: str | None = None) -> Draft:
+    """Return the points of one file in the order of writing."""
+    draft = Draft(log_precision="decimal3", framework="verl")
+    source = source or path.name
+    for line in lines(path, source, draft):
+        if b"step:" in line.body and (start := _START.search(line.body)) is not None:
+            _scan_line(draft, line, start, (source, line.number))
+    return draft
+
+
+def _scan_line(draft: Draft, line: Line, start: re.Match[bytes], place: tuple[str, int]) -> None:
+    step = whole_step(start[1].decode())
+    body = _ANSI.sub("", text_of(line.body[start.end() :])).split("\r")[0]
+    pieces = _RAY_REPEAT.sub("", body).split(" - ")
+    if step is None:
+        draft.issue(place, "the step does not fit 64 bits", text_of(start[0]), len(pieces))
+        return
+    for at, piece in enumerate(pieces):
+        name, _, text = piece.rpartition(":")
+        number = from_text(text) if name else None
+        if not line.whole and at == len(pieces) - 1:
+            draft.issue(place, "the file ends within this value: it may be cut off", piece, 1)
+        elif number is None:
+            draft.issue(place, "no `name:number` between ` - ` and ` - `", piece, 1)
+        else:
+            draft.add(name.strip(), step, number.value, number.raw, place)
+            if number.raw is None and not _THREE_DECIMALS.fullmatch(text.strip()):
+                draft.log_precision = "text"

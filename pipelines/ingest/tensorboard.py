@@ -1,0 +1,179 @@
+"""TensorBoard event files, decoded here: no TensorBoard package is needed.
+
+A run is a folder: its event files are read in the order of their names, each process wrote one. Folders
+below it are other runs. Scalars are `simple_value`, or the rank-0 tensors of the scalars plugin; histograms,
+images, texts and the like are left out. Both checksums of every record are checked; a record that fails
+is an issue, and reading goes on behind it. Values are kept in single precision by this format, so names
+and steps are exact and values are not: 16,836,497 comes back as 16,836,496.
+"""
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+from pipelines.ingest.base import LogError, RunLog
+from pipelines.ingest.points import Draft, assemble
+from pipelines.ingest.protowire import (
+    BYTES,
+    WireError,
+    as_bytes,
+    as_int,
+    double,
+    fields,
+    float32,
+    signed,
+    varint,
+)
+from pipelines.ingest.sources import head
+from pipelines.ingest.text_number import from_json
+from pipelines.ingest.tfrecord import has_header, records
+
+NAME = "tensorboard"
+
+_EVENT_WALL_TIME, _EVENT_STEP, _EVENT_VERSION, _EVENT_SUMMARY, _EVENT_SESSION = 1, 2, 3, 5, 7
+_VALUE_TAG, _VALUE_SIMPLE, _VALUE_TENSOR, _VALUE_METADATA = 1, 2, 8, 9
+_TENSOR_TYPE, _TENSOR_SHAPE, _TENSOR_CONTENT = 1, 2, 4
+_FLOAT, _DOUBLE, _HALF, _BFLOAT16 = 1, 2, 19, 14
+_TYPED_VALUES = {_FLOAT: 5, _DOUBLE: 6, _HALF: 13, _BFLOAT16: 13}
+
+
+def sniff(path: Path) -> bool:
+    """Tell whether this is an event file, or a folder with event files or one run below it."""
+    return bool(files(path))
+
+
+def files(path: Path) -> list[Path]:
+    """Return the event files of the run, in the order of their names.
+
+    Raises:
+        LogError: If several runs lie below a folder that holds no event file itself.
+    """
+    if path.is_file():
+        return [path] if _is_event_file(path) else []
+    if not path.is_dir():
+        return []
+    here = sorted(p for p in path.iterdir() if p.is_file() and "tfevents" in p.name and _is_event_file(p))
+    if here:
+        return here
+    below = sorted({p.parent for p in path.rglob("*tfevents*") if p.is_file() and _is_event_file(p)})
+    if len(below) > 1:
+        names = ", ".join(str(p.relative_to(path)) for p in below[:5])
+        raise LogError(
+            f"{path}: event files of several runs lie below this folder ({names}); name one of them"
+        )
+    return files(below[0]) if below else []
+
+
+def read(path: Path) -> RunLog:
+    """Read one file, or all event files of a folder."""
+    found = files(path)
+    return assemble(NAME, [scan(p) for p in found])
+
+
+def scan(path: Path, source: str | None = None) -> Draft:
+    """Return the points of one file in the order of writing."""
+    draft = Draft(log_precision="float32")
+    source = source or path.name
+    scalar_tags: dict[bytes, bool] = {}
+    for record in records(path.read_bytes()):
+        place = (source, record.offset)
+        if record.payload is None:
+            draft.issue(place, f"{record.problem} ({record.size} bytes left out)")
+            continue
+        try:
+            _scan_event(draft, record.payload, place, scalar_tags)
+        except (WireError, struct.error, UnicodeDecodeError) as error:
+            draft.issue(place, f"a sound record holds no readable event ({error})")
+    return draft
+
+
+def _is_event_file(path: Path) -> bool:
+    data = head(path, 256)
+    if not has_header(data):
+        return False
+    size = int.from_bytes(data[:8], "little")
+    if size > len(data):
+        return b"tfevents" in path.name.encode()
+    try:
+        return any(number == _EVENT_WALL_TIME for number, _, _ in fields(data[12 : 12 + size]))
+    except WireError:
+        return False
+
+
+def _scan_event(draft: Draft, payload: bytes, place: tuple[str, int], scalar_tags: dict[bytes, bool]) -> None:
+    step, wall_time, summaries = 0, None, []
+    for number, _, content in fields(payload):
+        if number == _EVENT_STEP:
+            step = signed(as_int(content))
+        elif number == _EVENT_WALL_TIME:
+            wall_time = double(content)
+        elif number == _EVENT_SUMMARY:
+            summaries.append(as_bytes(content))
+    for summary in summaries:
+        for number, kind, content in fields(summary):
+            if number == 1 and kind == BYTES:
+                _scan_value(draft, as_bytes(content), step, wall_time, place, scalar_tags)
+
+
+def _scan_value(
+    draft: Draft,
+    data: bytes,
+    step: int,
+    wall_time: float | None,
+    place: tuple[str, int],
+    scalar_tags: dict[bytes, bool],
+) -> None:
+    tag, value, tensor = b"", None, None
+    for number, _, content in fields(data):
+        if number == _VALUE_TAG:
+            tag = as_bytes(content)
+        elif number == _VALUE_SIMPLE:
+            value = float32(content)
+        elif number == _VALUE_TENSOR:
+            tensor = as_bytes(content)
+        elif number == _VALUE_METADATA and tag not in scalar_tags:
+            scalar_tags[tag] = _plugin(as_bytes(content)) in (b"scalars", b"")
+    if value is None and tensor is not None and scalar_tags.get(tag, False):
+        value = _rank0(tensor)
+    if value is not None:
+        draft.add(tag.decode(), step, value, from_json(value).raw, place, wall_time=wall_time)  # type: ignore[union-attr]
+
+
+def _plugin(metadata: bytes) -> bytes:
+    for number, _, content in fields(metadata):
+        if number == 1:
+            return next((as_bytes(c) for n, _, c in fields(as_bytes(content)) if n == 1), b"")
+    return b""
+
+
+def _rank0(tensor: bytes) -> float | None:
+    """Return the value of a tensor of one floating number, or None for any other tensor."""
+    dtype, content, typed = 0, b"", {}
+    for number, _, field in fields(tensor):
+        if number == _TENSOR_TYPE:
+            dtype = as_int(field)
+        elif number == _TENSOR_CONTENT:
+            content = as_bytes(field)
+        elif number == _TENSOR_SHAPE and any(n == 2 for n, _, _ in fields(as_bytes(field))):
+            return None
+        elif number in _TYPED_VALUES.values():
+            typed[number] = field
+    if dtype not in _TYPED_VALUES:
+        return None
+    if content:
+        return _decoders[dtype](content)
+    field = typed.get(_TYPED_VALUES[dtype])
+    if field is None:
+        return 0.0  # proto3 leaves out what is zero
+    if dtype in (_HALF, _BFLOAT16):
+        bits = field if isinstance(field, int) else varint(field, 0)[0]
+        return _decoders[dtype](struct.pack("<H", bits))
+    return _decoders[dtype](as_bytes(field))
+
+
+_decoders: dict[int, Callable[[bytes], float]] = {
+    _FLOAT: lambda data: struct.unpack("<f", data)[0],
+    _DOUBLE: lambda data: struct.unpack("<d", data)[0],
+    _HALF: lambda data: struct.unpack("<e", data)[0],
+    _BFLOAT16: lambda data: struct.unpack("<f", b"\0\0" + data)[0],
+}

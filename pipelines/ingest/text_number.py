@@ -1,0 +1,116 @@
+"""Numbers as logs spell them.
+
+Here belongs the reading of one written or decoded value: non-finite spellings, NumPy wrappers, booleans,
+integers too long for a double. Where a value stands in a file does not belong here.
+"""
+
+import re
+from typing import Any, NamedTuple
+
+EXACT_INTEGER_LIMIT = 2**53
+"""Integers beyond this are rounded by a double."""
+
+_NON_FINITE = {
+    "nan": float("nan"),
+    "+nan": float("nan"),
+    "-nan": float("nan"),
+    "inf": float("inf"),
+    "+inf": float("inf"),
+    "-inf": float("-inf"),
+    "infinity": float("inf"),
+    "+infinity": float("inf"),
+    "-infinity": float("-inf"),
+}
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_WRAPPED = re.compile(
+    r"(?:np|numpy|torch)?\.?(?:float\d+|int\d+|uint\d+|bool_?|tensor)\(([^,()]*)(?:,[^()]*)?\)"
+)
+_WORDS = {"true": 1.0, "false": 0.0}
+_NOTHING = {"null", "none"}
+
+
+class Number(NamedTuple):
+    """A value of a log.
+
+    Attributes:
+        value: The double; None where the log only says that it was no finite number.
+        raw: What the log said, where the double alone does not tell it; else None.
+    """
+
+    value: float | None
+    raw: str | None
+
+
+def from_text(text: str) -> Number | None:
+    """Return the number that `text` spells, or None where it spells none.
+
+    Args:
+        text: For instance `0.25`, `-inf`, `np.float64(nan)`, `None`.
+    """
+    text = text.strip()
+    wrapped = _WRAPPED.fullmatch(text)
+    core = wrapped[1].strip() if wrapped else text
+    if _NUMBER.fullmatch(core):
+        return _finite(core, text)
+    lower = core.lower()
+    if lower in _NON_FINITE:
+        return Number(_NON_FINITE[lower], text)
+    if lower in _WORDS:
+        return Number(_WORDS[lower], None)
+    return Number(None, text) if lower in _NOTHING else None
+
+
+def _finite(core: str, text: str) -> Number:
+    value = float(core)
+    overflown = value in (float("inf"), float("-inf"))
+    rounded = abs(value) >= EXACT_INTEGER_LIMIT and core.lstrip("+-").isdigit() and int(core) != int(value)
+    return Number(value, text if overflown or rounded else None)
+
+
+def from_json(value: Any) -> Number | None:
+    """Return the number of a decoded JSON value, or None where it is none (text, list, object).
+
+    A null is a number that was not finite and that the log can't tell. Numbers in quotes are read.
+    """
+    if isinstance(value, float):
+        return Number(value, None if _is_finite(value) else _token(value))
+    if isinstance(value, int):
+        return _from_int(value)
+    if value is None:
+        return Number(None, "null")
+    return from_text(value) if isinstance(value, str) else None
+
+
+def _from_int(value: int) -> Number:
+    try:
+        double = float(value)
+    except OverflowError:
+        return Number(float("inf") if value > 0 else float("-inf"), str(value)[:80])
+    return Number(double, None if abs(value) < EXACT_INTEGER_LIMIT or int(double) == value else str(value))
+
+
+def _is_finite(value: float) -> bool:
+    return value - value == 0.0
+
+
+def _token(value: float) -> str:
+    """Return the JSON token of a non-finite double."""
+    if value != value:
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def whole_step(value: Any) -> int | None:
+    """Return a step as an integer, or None where it is no whole number of 64 bits."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, str):
+        number = from_text(value)
+        if number is None or number.value is None:
+            return None
+        value = int(value) if value.strip().lstrip("+-").isdigit() else number.value
+    if isinstance(value, float):
+        if not _is_finite(value) or not value.is_integer():
+            return None
+        value = int(value)
+    return value if isinstance(value, int) and -(2**63) <= value < 2**63 else None

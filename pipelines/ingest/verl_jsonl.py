@@ -1,0 +1,187 @@
+"""JSON lines, one row a step: verl's file logger, XTuner's tracker file, and files like them.
+
+Two shapes: `{"step": 1, "data": {"critic/rewards/mean": 0.5}}`, and flat rows with the step as one key
+(`{"time/step": 3.5, "step": 1}`). XTuner keeps two step axes in one file. A row that has mini-batch values
+(`train_metrics/worker_<i>/<name>` without `step_avg_`) and no `response/rewards/mean` counts optimizer steps: its
+axis is `optimizer_step`. All other rows (rollout summaries, evaluation, times) are on the axis `step`.
+
+Rules of values: NaN, Infinity, -Infinity, null and the quoted spellings are kept as what they are; numbers in
+quotes and booleans are numbers; objects are flattened with `/`; other text and lists are no metrics and
+are left out. A row that is no JSON, or has no whole-number step, is an issue.
+"""
+
+import json
+import re
+from array import array
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from pipelines.ingest.base import RunLog
+from pipelines.ingest.points import Draft, assemble
+from pipelines.ingest.sources import head, lines, text_of
+from pipelines.ingest.text_number import EXACT_INTEGER_LIMIT, from_json, whole_step
+from warehouse.contract import DEFAULT_STEP_AXIS
+
+NAME = "jsonl"
+OPTIMIZER_AXIS = "optimizer_step"
+STEP_KEYS = ("step", "_step", "global_step", "train/global_step", "iteration", "iter")
+TIME_KEYS = ("_timestamp", "timestamp", "wall_time")
+CONTAINERS = ("data", "metrics")
+
+_MINI_BATCH = re.compile(r"train_metrics/worker_\d+/(?!step_avg_)")
+_EARLIEST_TIME = 1e8  # seconds since 1970: a smaller number is a duration
+
+
+def sniff(path: Path) -> bool:
+    """Tell whether one of the first lines is a JSON object with a step."""
+    for line in head(path).split(b"\n")[:20]:
+        if line.lstrip()[:1] != b"{":
+            continue
+        try:
+            row = _decode(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict) and _step_key(row) is not None:
+            return True
+    return False
+
+
+def read(path: Path) -> RunLog:
+    """Read one file."""
+    return assemble(NAME, [scan(path)])
+
+
+def scan(path: Path, source: str | None = None) -> Draft:
+    """Return the points of one file in the order of writing.
+
+    Args:
+        path: A plain or gzip file.
+        source: How the file is named in points and issues; its name by default.
+    """
+    draft = Draft()
+    source = source or path.name
+    layouts: dict[tuple[str, ...], tuple[array, str]] = {}
+    for line in lines(path, source, draft):
+        if line.body and not line.body.isspace():
+            _scan_line(draft, layouts, line.body, line.whole, (source, line.number))
+    return draft
+
+
+def _decode(body: bytes) -> Any:
+    """Decode a line; orjson is fast, json also knows the tokens NaN and Infinity."""
+    try:
+        return orjson.loads(body)
+    except ValueError:
+        return json.loads(body.decode("utf-8", "strict"))
+
+
+def _scan_line(
+    draft: Draft,
+    layouts: dict[tuple[str, ...], tuple[array, str]],
+    body: bytes,
+    whole: bool,
+    place: tuple[str, int],
+) -> None:
+    try:
+        row = orjson.loads(body)
+        exact = True
+    except ValueError:
+        exact = False
+        try:
+            row = json.loads(body.decode("utf-8", "strict"))
+        except (ValueError, RecursionError):
+            reason = "the line is no JSON" if whole else "the last line is torn: the file ends within it"
+            draft.issue(place, reason, text_of(body))
+            return
+    if not isinstance(row, dict):
+        draft.issue(place, "the line is no JSON object", text_of(body))
+        return
+    scan_row(draft, row, place, layouts if exact else None)
+
+
+def scan_row(
+    draft: Draft,
+    row: dict[str, Any],
+    place: tuple[str, int],
+    layouts: dict[tuple[str, ...], tuple[array, str]] | None = None,
+) -> None:
+    """Add the points of one decoded row.
+
+    Args:
+        draft: Where they go.
+        row: In one of the two shapes.
+        place: File and line.
+        layouts: Codes and axis by the keys of a row, kept from row to row; None forbids the fast way.
+    """
+    key = _step_key(row)
+    metrics = _metrics(row)
+    step = whole_step(row[key]) if key is not None else None
+    if step is None:
+        reason = (
+            "the row has no step" if key is None else f"the step {str(row[key])[:40]!r} is no whole number"
+        )
+        draft.issue(place, reason, str(row), sum(1 for _ in _scalars(metrics)))
+        return
+    wall_time = _wall_time(row)
+    if layouts is not None and (values := _plain(metrics)) is not None:
+        layout = tuple(metrics)
+        known = layouts.get(layout)
+        if known is None:
+            known = (array("i", [draft.code(name) for name in layout]), _axis(layout))
+            layouts[layout] = known
+        draft.add_row(known[0], values, step, place, known[1], wall_time)
+        return
+    scalars = list(_scalars(metrics))
+    axis = _axis(tuple(name for name, _, _ in scalars))
+    for name, value, raw in scalars:
+        draft.add(name, step, value, raw, place, axis=axis, wall_time=wall_time)
+
+
+def _plain(metrics: Mapping[str, Any]) -> array | None:
+    """Return the values as doubles where all are finite numbers that a double can hold, else None."""
+    try:
+        values = array("d", metrics.values())
+    except (TypeError, OverflowError):
+        return None
+    if not values or (max(values) < EXACT_INTEGER_LIMIT and min(values) > -EXACT_INTEGER_LIMIT):
+        return values
+    return None
+
+
+def _step_key(row: Mapping[str, Any]) -> str | None:
+    return next((key for key in STEP_KEYS if key in row), None)
+
+
+def _metrics(row: dict[str, Any]) -> dict[str, Any]:
+    for container in CONTAINERS:
+        if isinstance(row.get(container), dict) and "step" in row:
+            return row[container]
+    index = {*TIME_KEYS}
+    key = _step_key(row)
+    return {name: value for name, value in row.items() if name != key and name not in index}
+
+
+def _wall_time(row: Mapping[str, Any]) -> float | None:
+    for key in TIME_KEYS:
+        value = row.get(key)
+        if isinstance(value, int | float) and value > _EARLIEST_TIME:
+            return float(value) / (1000.0 if value > _EARLIEST_TIME * 1000 else 1.0)
+    return None
+
+
+def _axis(names: tuple[str, ...]) -> str:
+    if "response/rewards/mean" not in names and any(map(_MINI_BATCH.match, names)):
+        return OPTIMIZER_AXIS
+    return DEFAULT_STEP_AXIS
+
+
+def _scalars(metrics: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float | None, str | None]]:
+    for key, value in metrics.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            yield from _scalars(value, f"{name}/")
+        elif (number := from_json(value)) is not None:
+            yield name, number.value, number.raw
