@@ -1,8 +1,9 @@
 """Console logs of verl: one line a step, `step:1 - actor/entropy:1.18 - critic/rewards/mean:0.57`.
 
 What surrounds the line does not matter: Ray prefixes, colours, progress bars, other output. Pieces are
-split at ` - ` and at their last colon, because names hold colons, brackets and `@`. `training/global_step:1 - `
-inside a line is a metric, not the start of one. Values may be wrapped (`np.float64(0.5)`).
+split at ` - ` and at their last colon, because names hold colons, brackets and `@`.
+`training/global_step:1 - ` inside a line is a metric, not the start of one. Values may be wrapped
+(`np.float64(0.5)`).
 A piece whose value is no number is an issue. So is the last value of a file that ends without a line
 break: nobody can tell whether its digits are all there.
 """

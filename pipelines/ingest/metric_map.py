@@ -1,8 +1,8 @@
 """JSON of metric to step to value: Megatron's golden values and NeMo-RL's export.
 
-Two shapes: `{"lm loss": {"start_step": 1, "step_interval": 1, "values": {"1": 10.8, "2": "nan"}}}`, where `values`
-may be a list too, and `{"train/reward": {"1": 0.1}}`. The whole file is one JSON document, so a file that is cut
-off can't be read at all.
+Two shapes: `{"lm loss": {"start_step": 1, "step_interval": 1, "values": {"1": 10.8, "2": "nan"}}}`, where
+`values` may be a list too, and `{"train/reward": {"1": 0.1}}`. The whole file is one JSON document, so a
+file that is cut off can't be read at all.
 """
 
 import json
@@ -46,9 +46,7 @@ def scan(path: Path, source: str | None = None) -> Draft:
     """
     document, text = _load(path)
     draft = Draft(
-        log_precision="text"
-        if any("values" in e for e in document.values() if isinstance(e, dict))
-        else "float64"
+        log_precision="text" if any("values" in e for e in document.values() if isinstance(e, dict)) else "float64"
     )
     source = source or path.name
     places = _lines_of_steps(text)

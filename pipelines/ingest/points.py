@@ -217,9 +217,7 @@ def _ranks(texts: Sequence[str]) -> np.ndarray:
 
 
 def _strings(codes: np.ndarray, texts: Sequence[str]) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts, pa.string())).cast(
-        pa.string()
-    )
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts, pa.string())).cast(pa.string())
 
 
 def _kind_codes(value: np.ndarray, given: Mapping[int, str]) -> np.ndarray:
@@ -249,11 +247,7 @@ def _table(draft: Draft) -> pa.Table:
         same &= key[order][1:] == key[order][:-1]
     index = np.arange(count)
     write_no = index - np.maximum.accumulate(np.where(np.r_[True, ~same], index, 0)) + 1
-    raw = (
-        pa.array([draft.raw.get(int(i)) for i in order], pa.string())
-        if draft.raw
-        else pa.nulls(count, pa.string())
-    )
+    raw = pa.array([draft.raw.get(int(i)) for i in order], pa.string()) if draft.raw else pa.nulls(count, pa.string())
     columns = [
         _strings(name[order], names),
         _strings(axis[order], axes),

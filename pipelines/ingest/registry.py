@@ -71,15 +71,9 @@ def read_log(path: Path | Sequence[Path], columns: Sequence[str] | None = None) 
         raise LogError("no file matches the log of this run; check its path or pattern")
     readers = {reader.NAME: reader for reader in map(detect, paths)}
     if len(readers) > 1:
-        raise LogError(
-            f"{paths[0]} and its fellows are of several formats: {', '.join(sorted(readers))}; name one"
-        )
+        raise LogError(f"{paths[0]} and its fellows are of several formats: {', '.join(sorted(readers))}; name one")
     (reader,) = readers.values()
-    drafts = [
-        _scan(reader, file, _source(paths, one, file), columns)
-        for one in paths
-        for file in _files(reader, one)
-    ]
+    drafts = [_scan(reader, file, _source(paths, one, file), columns) for one in paths for file in _files(reader, one)]
     run = assemble(reader.NAME, drafts)
     if run.points.num_rows == 0 and not run.issues:
         raise LogError(f"{paths[0]}: the log ({reader.NAME}) holds no point yet")
@@ -87,17 +81,13 @@ def read_log(path: Path | Sequence[Path], columns: Sequence[str] | None = None) 
 
 
 def _plain_files(folder: Path) -> list[Path]:
-    return sorted(
-        p for p in folder.iterdir() if p.is_file() and p.name not in SIDECARS and not p.name.startswith(".")
-    )
+    return sorted(p for p in folder.iterdir() if p.is_file() and p.name not in SIDECARS and not p.name.startswith("."))
 
 
 def _detect_files(folder: Path, found: Sequence[Path]) -> ModuleType:
     readers = {reader.NAME: reader for file in found for reader in READERS if _known(file) is reader}
     if not readers:
-        raise LogError(
-            f"{folder}: none of the {len(found)} files in this folder is a log that a reader knows"
-        )
+        raise LogError(f"{folder}: none of the {len(found)} files in this folder is a log that a reader knows")
     if len(readers) > 1:
         raise LogError(
             f"{folder}: the files are of several formats ({', '.join(sorted(readers))}); name one file or pattern"

@@ -1,10 +1,10 @@
 """Tables: CSV, text with tabs or spaces, Parquet; wide or long, with a header or without.
 
 Wide: one column is the step (`step`, `iteration`, ...), every other numeric column a metric. Long: one row a
-point, with the columns metric, step and value, and `axis`, `wall_time` and `run` where there are any. Without
-a header the first column is the step; two columns without commas are `step loss`, others are named
-column_2, column_3, ... or as the manifest's `columns` says. An empty cell was not logged. Lines that begin with
-`#` are comments. The last value of a file that ends without a line break is quarantined: nobody can tell
+point, with the columns metric, step and value, and `axis`, `wall_time` and `run` where there are any.
+Without a header the first column is the step; two columns without commas are `step loss`, others are named
+column_2, column_3, ... or as the manifest's `columns` says. An empty cell was not logged. Lines that begin
+with `#` are comments. The last value of a file that ends without a line break is quarantined: nobody can tell
 whether its digits are all there.
 """
 
@@ -67,7 +67,7 @@ class Layout:
 
 
 def sniff(path: Path) -> bool:
-    """Tell whether the file is Parquet with a step column, or text whose first rows are a table of numbers."""
+    """Tell whether the file is Parquet, or text whose first rows are a table of numbers."""
     if not path.is_file():
         return False
     beginning = head(path)
@@ -139,9 +139,7 @@ def _layout(names: Sequence[str], path: Path) -> Layout:
     step, metric, value = place(STEP_NAMES), place(METRIC_NAMES), place(VALUE_NAMES)
     time, axis, run = place(TIME_NAMES), place(AXIS_NAMES), place(RUN_NAMES)
     if step is None:
-        raise LogError(
-            f"{path}: no column is a step (one of {', '.join(STEP_NAMES)}); columns are {', '.join(names)}"
-        )
+        raise LogError(f"{path}: no column is a step (one of {', '.join(STEP_NAMES)}); columns are {', '.join(names)}")
     if metric is not None and value is not None:
         return Layout(tuple(names), step, ((value, names[value]),), metric, time, axis, run)
     index = {step, time, run}
@@ -187,9 +185,7 @@ def _cells(draft: Draft, row: str, separator: str | None, place: tuple[str, int]
         return []
 
 
-def _check_row(
-    draft: Draft, layout: Layout, cells: list[str], line: Line, source: str, runs: set[str]
-) -> None:
+def _check_row(draft: Draft, layout: Layout, cells: list[str], line: Line, source: str, runs: set[str]) -> None:
     place = (source, line.number)
     if len(cells) > len(layout.names) or (len(cells) < len(layout.names) and line.whole):
         reason = f"the row has {len(cells)} cells, the table has {len(layout.names)} columns"
@@ -197,23 +193,17 @@ def _check_row(
         return
     if not line.whole:
         lost = len(layout.metrics) - sum(at < len(cells) - 1 for at, _ in layout.metrics)
-        draft.issue(
-            place, "the file ends within this row: its last value may be cut off", text_of(line.body), lost
-        )
+        draft.issue(place, "the file ends within this row: its last value may be cut off", text_of(line.body), lost)
         cells = [*cells[:-1], *[""] * (len(layout.names) - len(cells) + 1)]
     _add_row(draft, layout, cells, place, runs)
 
 
-def _add_row(
-    draft: Draft, layout: Layout, cells: Sequence[Any], place: tuple[str, int], runs: set[str]
-) -> None:
+def _add_row(draft: Draft, layout: Layout, cells: Sequence[Any], place: tuple[str, int], runs: set[str]) -> None:
     values = [(at, name) for at, name in layout.metrics if cells[at] is not None and cells[at] != ""]
     step = whole_step(cells[layout.step])
     if step is None:
         if values:
-            draft.issue(
-                place, f"the step {str(cells[layout.step])[:40]!r} is no whole number", "", len(values)
-            )
+            draft.issue(place, f"the step {str(cells[layout.step])[:40]!r} is no whole number", "", len(values))
         return
     if layout.run is not None and cells[layout.run] is not None:
         runs.add(str(cells[layout.run]))
@@ -256,9 +246,7 @@ def _scan_parquet(path: Path, source: str) -> Draft:
     if layout.metric is None:
         numeric = tuple((at, name) for at, name in layout.metrics if not _is_text(kept[at].type))
         layout = Layout(layout.names, layout.step, numeric, None, layout.time, None, layout.run)
-    single = [
-        pa.types.is_float32(kept[at].type) or pa.types.is_float16(kept[at].type) for at, _ in layout.metrics
-    ]
+    single = [pa.types.is_float32(kept[at].type) or pa.types.is_float16(kept[at].type) for at, _ in layout.metrics]
     draft = Draft(log_precision="float32" if single and all(single) else "float64")
     runs: set[str] = set()
     for number, row in enumerate(_rows(file, [field.name for field in kept]), 1):

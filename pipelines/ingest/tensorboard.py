@@ -58,9 +58,7 @@ def files(path: Path) -> list[Path]:
     below = sorted({p.parent for p in path.rglob("*tfevents*") if p.is_file() and _is_event_file(p)})
     if len(below) > 1:
         names = ", ".join(str(p.relative_to(path)) for p in below[:5])
-        raise LogError(
-            f"{path}: event files of several runs lie below this folder ({names}); name one of them"
-        )
+        raise LogError(f"{path}: event files of several runs lie below this folder ({names}); name one of them")
     return files(below[0]) if below else []
 
 

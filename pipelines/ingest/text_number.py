@@ -22,9 +22,7 @@ _NON_FINITE = {
     "-infinity": float("-inf"),
 }
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_WRAPPED = re.compile(
-    r"(?:np|numpy|torch)?\.?(?:float\d+|int\d+|uint\d+|bool_?|tensor)\(([^,()]*)(?:,[^()]*)?\)"
-)
+_WRAPPED = re.compile(r"(?:np|numpy|torch)?\.?(?:float\d+|int\d+|uint\d+|bool_?|tensor)\(([^,()]*)(?:,[^()]*)?\)")
 _WORDS = {"true": 1.0, "false": 0.0}
 _NOTHING = {"null", "none"}
 

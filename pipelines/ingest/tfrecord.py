@@ -53,9 +53,7 @@ def records(data: bytes) -> Iterator[Record]:
         if not has_header(data, at):
             behind = _next_header(data, at + 1)
             torn = end - at < _HEADER.size
-            yield Record(
-                at, None, "the file ends within a record" if torn else "damaged record header", behind - at
-            )
+            yield Record(at, None, "the file ends within a record" if torn else "damaged record header", behind - at)
             at = behind
             continue
         (size, _) = _HEADER.unpack_from(data, at)
@@ -65,9 +63,7 @@ def records(data: bytes) -> Iterator[Record]:
             return
         payload = data[at + _HEADER.size : stop]
         good = masked_crc(payload) == _FOOTER.unpack_from(data, stop)[0]
-        yield Record(
-            at, payload if good else None, "" if good else "checksum of a record is wrong", OVERHEAD + size
-        )
+        yield Record(at, payload if good else None, "" if good else "checksum of a record is wrong", OVERHEAD + size)
         at = stop + _FOOTER.size
 
 

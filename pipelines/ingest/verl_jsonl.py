@@ -2,8 +2,9 @@
 
 Two shapes: `{"step": 1, "data": {"critic/rewards/mean": 0.5}}`, and flat rows with the step as one key
 (`{"time/step": 3.5, "step": 1}`). XTuner keeps two step axes in one file. A row that has mini-batch values
-(`train_metrics/worker_<i>/<name>` without `step_avg_`) and no `response/rewards/mean` counts optimizer steps: its
-axis is `optimizer_step`. All other rows (rollout summaries, evaluation, times) are on the axis `step`.
+(`train_metrics/worker_<i>/<name>` without `step_avg_`) and no `response/rewards/mean` counts optimizer
+steps: its axis is `optimizer_step`. All other rows (rollout summaries, evaluation, times) are on the
+axis `step`.
 
 Rules of values: NaN, Infinity, -Infinity, null and the quoted spellings are kept as what they are; numbers in
 quotes and booleans are numbers; objects are flattened with `/`; other text and lists are no metrics and
@@ -120,9 +121,7 @@ def scan_row(
     metrics = _metrics(row)
     step = whole_step(row[key]) if key is not None else None
     if step is None:
-        reason = (
-            "the row has no step" if key is None else f"the step {str(row[key])[:40]!r} is no whole number"
-        )
+        reason = "the row has no step" if key is None else f"the step {str(row[key])[:40]!r} is no whole number"
         draft.issue(place, reason, str(row), sum(1 for _ in _scalars(metrics)))
         return
     wall_time = _wall_time(row)

@@ -1,0 +1,180 @@
+"""Every reader has a fixture, knows it, and reads it to the last point."""
+
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from pipelines.ingest.base import LogError, RunLog
+from pipelines.ingest.registry import READERS, detect, log_files, read_log
+from warehouse.contract import LOG_PRECISIONS, POINT_SCHEMA, VALUE_KINDS
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+# By hand, from the fixtures' text: points, issues, first and last step, non-finite kinds.
+EXPECTED = {
+    "jsonl": (16, 3, 0, 3, {"nan": 2, "pos_inf": 1, "neg_inf": 1, "nonfinite_unknown": 1}),
+    "verl_console": (17, 2, 0, 3, {"nan": 1, "pos_inf": 1, "neg_inf": 1}),
+    "tensorboard": (14, 0, 0, 3, {"nan": 1, "pos_inf": 1, "neg_inf": 1}),
+    "table": (5, 2, 1, 3, {"nan": 1, "pos_inf": 1, "neg_inf": 1}),
+    "metric_map": (5, 1, 1, 3, {"nan": 1, "pos_inf": 1}),
+}
+
+
+def kinds(run: RunLog) -> dict[str, int]:
+    counted = Counter(run.points["value_kind"].to_pylist())
+    counted.pop("finite", None)
+    return dict(counted)
+
+
+def values(run: RunLog, metric: str, axis: str = "step") -> list[tuple[int, int, int, float | None]]:
+    rows = run.points.to_pylist()
+    return [
+        (r["attempt"], r["step"], r["write_no"], r["value"])
+        for r in rows
+        if r["metric_name"] == metric and r["step_axis"] == axis
+    ]
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda r: r.NAME)
+def test_reader_keeps_the_contract(reader: ModuleType) -> None:
+    fixture = FIXTURES / reader.NAME
+    assert fixture.is_dir(), f"reader {reader.NAME} has no fixture folder in tests/ingest/fixtures"
+    assert reader.__doc__
+    assert detect(fixture) is reader
+    run = read_log(fixture)
+    assert run.log_format == reader.NAME
+    assert run.points.schema == POINT_SCHEMA
+    assert run.log_precision in LOG_PRECISIONS
+    assert set(run.points["value_kind"].to_pylist()) <= set(VALUE_KINDS)
+    steps = run.points["step"].to_pylist()
+    assert (run.points.num_rows, len(run.issues), min(steps), max(steps), kinds(run)) == EXPECTED[reader.NAME]
+    sources = {name for name in run.points["source_file"].to_pylist()}
+    assert sources <= {f.relative_to(fixture).as_posix() for f in log_files(fixture)}
+    key = ["metric_name", "step_axis", "attempt", "step", "write_no"]
+    rows = [tuple(r[k] for k in key) for r in run.points.select(key).to_pylist()]
+    assert rows == sorted(set(rows))
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda r: r.NAME)
+def test_only_one_reader_knows_a_fixture(reader: ModuleType) -> None:
+    for file in log_files(FIXTURES / reader.NAME):
+        first = next(r for r in READERS if r.sniff(file))
+        assert first is reader
+
+
+def test_two_axes_of_xtuner() -> None:
+    run = read_log(FIXTURES / "jsonl")
+    assert run.framework == "xtuner"
+    assert [v[1] for v in values(run, "train_metrics/worker_0/lr", "optimizer_step")] == [1, 2, 3]
+    assert values(run, "response/rewards/mean") == [(1, 1, 1, -0.5), (1, 2, 1, None)]
+    completed = next(r for r in run.points.to_pylist() if r["metric_name"] == "async/completed")
+    assert completed["raw_text"] == "9007199254740993"
+    assert [i.source_position for i in run.issues] == [8, 9, 10]
+
+
+def test_console_takes_no_metric_for_the_start() -> None:
+    run = read_log(FIXTURES / "verl_console")
+    assert values(run, "training/global_step") == [(1, 1, 1, 1.0), (1, 2, 1, 2.0), (1, 2, 2, 2.0)]
+    assert values(run, "actor/lr(1e-4)")[-1] == (1, 3, 1, 1e-05)
+    assert {i.source_position for i in run.issues} == {5, 6}
+
+
+def test_event_files_keep_single_precision_and_attempts() -> None:
+    run = read_log(FIXTURES / "tensorboard")
+    assert run.log_precision == "float32"
+    assert values(run, "counter") == [
+        (1, 0, 1, 16836496.0),
+        (1, 1, 1, 2.0),
+        (1, 2, 1, 3.0),
+        (2, 2, 1, 4.0),
+        (2, 3, 1, 5.0),
+    ]
+    assert values(run, "t/double") == [(1, 1, 1, 0.1)]
+    assert values(run, "t/half") == [(1, 1, 1, 1.5)]
+    assert values(run, "t/float") == [(1, 1, 1, 0.5), (1, 2, 1, 0.25)]
+    assert "h" not in run.points["metric_name"].to_pylist()
+
+
+def test_flipped_record_is_quarantined_and_the_rest_read(tmp_path: Path) -> None:
+    data = bytearray((FIXTURES / "tensorboard/events.out.tfevents.1700000000.host.1.0").read_bytes())
+    data[120] ^= 1  # the payload of the second record of scalars
+    data[176] ^= 1  # the length of the third
+    (tmp_path / "events").write_bytes(data)
+    run = read_log(tmp_path / "events")
+    assert [(i.source_position, i.reason.split(" (")[0]) for i in run.issues] == [
+        (107, "checksum of a record is wrong"),
+        (176, "damaged record header"),
+    ]
+    assert run.points.num_rows == 6
+
+
+def test_long_table_parquet_and_columns(tmp_path: Path) -> None:
+    import polars as pl
+
+    (tmp_path / "long.csv").write_text("metric,step,value,axis\na,1,0.5,step\nb,7,nan,eval\n")
+    run = read_log(tmp_path / "long.csv")
+    assert values(run, "a") == [(1, 1, 1, 0.5)]
+    assert kinds(run) == {"nan": 1}
+    assert run.points["step_axis"].to_pylist() == ["step", "eval"]
+
+    pl.DataFrame({"step": [1, 2, 3], "x": [0.1, None, float("inf")]}).write_parquet(tmp_path / "w.parquet")
+    run = read_log(tmp_path / "w.parquet")
+    assert values(run, "x") == [(1, 1, 1, 0.1), (1, 3, 1, float("inf"))]
+
+    (tmp_path / "bare.csv").write_text("1,0.5,3\n2,0.25,4\n")
+    assert set(read_log(tmp_path / "bare.csv").points["metric_name"].to_pylist()) == {"column_2", "column_3"}
+    named = read_log(tmp_path / "bare.csv", columns=["step", "loss", "n"])
+    assert values(named, "loss") == [(1, 1, 1, 0.5), (1, 2, 1, 0.25)]
+
+    (tmp_path / "two_runs.csv").write_text("run,metric,step,value\nr1,a,1,1\nr2,a,1,2\n")
+    with pytest.raises(LogError, match=r"2 runs \(r1, r2\)"):
+        read_log(tmp_path / "two_runs.csv")
+
+
+def test_several_files_are_one_run(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("".join(f'{{"step":{s},"data":{{"m":{s}.5}}}}\n' for s in range(1, 6)))
+    (tmp_path / "b.jsonl").write_text("".join(f'{{"step":{s},"data":{{"m":{s}.0}}}}\n' for s in range(4, 8)))
+    run = read_log([tmp_path / "b.jsonl", tmp_path / "a.jsonl"])
+    assert [v[:2] for v in values(run, "m")] == [(1, s) for s in range(1, 6)] + [(2, s) for s in range(4, 8)]
+    assert read_log(tmp_path).points.equals(run.points)
+    assert log_files(tmp_path) == [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+
+
+def test_rewind_in_one_file_and_late_rows(tmp_path: Path) -> None:
+    def row(step: int, name: str) -> str:
+        return f'{{"step":{step},"data":{{"{name}":1.0}}}}\n'
+
+    resumed = [row(s, "loss") for s in (1, 2, 3, 2, 3, 4)]
+    (tmp_path / "resumed.jsonl").write_text("".join(resumed))
+    run = read_log(tmp_path / "resumed.jsonl")
+    assert [v[:2] for v in values(run, "loss")] == [(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (2, 4)]
+
+    late = [row(1, "loss"), row(2, "loss"), row(2, "eval"), row(3, "loss"), row(2, "eval_slow"), row(4, "loss")]
+    (tmp_path / "late.jsonl").write_text("".join(late))
+    assert set(read_log(tmp_path / "late.jsonl").points["attempt"].to_pylist()) == {1}
+
+
+def test_nothing_fits(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="no such file"):
+        detect(tmp_path / "absent")
+    (tmp_path / "readme.md").write_text("# Title\n\nA text without numbers.\n")
+    with pytest.raises(LogError, match="no reader knows"):
+        detect(tmp_path / "readme.md")
+    with pytest.raises(LogError, match="none of the 1 files"):
+        detect(tmp_path)
+    (tmp_path / "a.jsonl").write_text('{"step":1,"data":{"m":1.0}}\n')
+    (tmp_path / "b.csv").write_text("step,m\n1,2\n")
+    with pytest.raises(LogError, match="several formats"):
+        detect(tmp_path)
+
+
+def test_folders_of_several_runs_are_not_mixed(tmp_path: Path) -> None:
+    source = (FIXTURES / "tensorboard/events.out.tfevents.1700000000.host.1.0").read_bytes()
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "events.out.tfevents.1.h").write_bytes(source)
+    with pytest.raises(LogError, match="several runs"):
+        read_log(tmp_path)
+    assert read_log(tmp_path / "a").points.num_rows == 10
