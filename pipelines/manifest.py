@@ -160,7 +160,8 @@ def write_run_entry(path: Path, migration: str, entry: RunEntry, recipe: Mapping
 
 def _load_yaml(path: Path) -> Any:
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        # Every scalar stays text: a version 1.10 is not the number 1.1, a run called no is not false.
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
     except (OSError, UnicodeDecodeError) as error:
         raise ManifestError(f"{path}: can't be read ({error}).") from error
     except yaml.YAMLError as error:
@@ -202,7 +203,7 @@ def _recipe(path: Path, place: str, value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
         raise ManifestError(f"{path}: {place} is a mapping of {', '.join(_RECIPE_KEYS)}.")
     _check_keys(path, place, value, _RECIPE_KEYS)
-    return {key: str(item) for key, item in value.items() if item is not None}
+    return {key: str(item) for key, item in value.items() if item}
 
 
 def _components(path: Path, place: str, value: Any) -> tuple[Component, ...]:

@@ -11,11 +11,10 @@ from itertools import combinations
 from pathlib import Path
 
 import duckdb
-import polars as pl
 import pyarrow as pa
 
 from warehouse import lake as lake_files
-from warehouse.catalog import Catalog, catalog_hash, dimension_tables, resolve
+from warehouse.catalog import Catalog, ExtraMetric, catalog_hash, dimension_tables, resolve
 from warehouse.contract import stable_id
 from warehouse.lake import MigrationRecord, RunRecord
 
@@ -92,7 +91,7 @@ def _load(
     changed = [r for r in runs if stored.get(r.run_id) != r.record.content_hash or is_new_catalog]
     _delete_runs(con, removed)
     con.execute("insert or replace into etl_state values ('catalog_hash', ?)", [version])
-    added, replaced = _load_points(con, lake, catalog, changed, runs, is_new_catalog=is_new_catalog)
+    added, replaced = _load_points(con, lake, catalog, changed, is_new_catalog=is_new_catalog)
     _load_runs(con, runs, {r.run_id for r in changed})
     _load_components(con, runs)
     _load_steps(con, [r.run_id for r in changed])
@@ -152,7 +151,6 @@ def _load_points(
     lake: Path,
     catalog: Catalog,
     changed: list[_Run],
-    runs: list[_Run],
     *,
     is_new_catalog: bool,
 ) -> tuple[dict[int, int], set[int]]:
@@ -162,7 +160,7 @@ def _load_points(
         The number of points added by run, and the runs that were replaced.
     """
     _stage_points(con, lake, changed)
-    _load_metrics(con, catalog, changed, runs, is_new_catalog=is_new_catalog)
+    _load_metrics(con, catalog, is_new_catalog=is_new_catalog)
     con.execute(
         """
         create or replace temp table new_point as
@@ -170,7 +168,7 @@ def _load_points(
             s.run_id, r.metric_id, s.step_axis, s.attempt, s.step, s.write_no,
             s.value * r.factor as value, s.value_kind, s.raw_text, s.metric_name, s.source_file, s.source_position
         from staged_point as s
-        inner join resolution as r on s.framework = r.framework and s.metric_name = r.metric_name
+        inner join resolution as r on s.run_id = r.run_id and s.metric_name = r.metric_name
         """
     )
     con.execute("create or replace temp table changed_run as select distinct run_id from staged_run")
@@ -254,23 +252,9 @@ def _stage_points(con: duckdb.DuckDBPyConnection, lake: Path, changed: list[_Run
 _STAGED = ("run_id", "framework", "points", "issues")
 
 
-def _load_metrics(
-    con: duckdb.DuckDBPyConnection,
-    catalog: Catalog,
-    changed: list[_Run],
-    runs: list[_Run],
-    *,
-    is_new_catalog: bool,
-) -> None:
+def _load_metrics(con: duckdb.DuckDBPyConnection, catalog: Catalog, *, is_new_catalog: bool) -> None:
     """Decide what each name of the staged points means, and renew the dimensions of the catalogue."""
-    names = con.execute(
-        "select distinct framework, metric_name from staged_point order by framework, metric_name"
-    ).fetchall()
-    tables = []
-    for framework in sorted({f for f, _ in names}):
-        table = resolve(catalog, [n for f, n in names if f == framework], framework)
-        tables.append(_resolution(table, framework))
-    resolution = pa.concat_tables(tables) if tables else _RESOLUTION.empty_table()
+    resolution = _resolve_names(con, catalog)
     con.register("resolution_rows", resolution)
     con.execute("create or replace temp table resolution as select * from resolution_rows")
     con.unregister("resolution_rows")
@@ -278,15 +262,13 @@ def _load_metrics(
     found = set(resolution.column("metric").to_pylist())
     if not is_new_catalog and found <= known:
         return
-    extra = found | (set() if is_new_catalog else known)
-    dimensions = dimension_tables(catalog, sorted(extra))
-    for name, table in dimensions.items():
+    for name, table in dimension_tables(catalog, _extra_metrics(con)).items():
         _replace_rows(con, name, table)
 
 
 _RESOLUTION = pa.schema(
     [
-        ("framework", pa.string()),
+        ("run_id", pa.int64()),
         ("metric_name", pa.string()),
         ("metric", pa.string()),
         ("metric_id", pa.int64()),
@@ -295,24 +277,84 @@ _RESOLUTION = pa.schema(
 )
 
 
+def _resolve_names(con: duckdb.DuckDBPyConnection, catalog: Catalog) -> pa.Table:
+    """Return for each staged run and name the metric that it stands for.
+
+    A name may stand for different metrics in two runs: what else the run logs decides. Runs that log the
+    same names are resolved together.
+    """
+    groups = con.execute(
+        """
+        select names, framework, list(run_id) from (
+            select run_id, framework, list(distinct metric_name order by metric_name) as names
+            from staged_point
+            group by run_id, framework)
+        group by names, framework
+        """
+    ).fetchall()
+    columns: dict[str, list] = {field.name: [] for field in _RESOLUTION}
+    for names, framework, run_ids in groups:
+        table = resolve(catalog, names, framework)
+        metrics = table.column("metric").to_pylist()
+        for run_id in run_ids:
+            columns["run_id"] += [run_id] * len(metrics)
+            columns["metric_name"] += table.column("metric_name").to_pylist()
+            columns["metric"] += metrics
+            columns["metric_id"] += [stable_id(m) for m in metrics]
+            columns["factor"] += table.column("factor").to_pylist()
+    return pa.table(columns, schema=_RESOLUTION)
+
+
+def _extra_metrics(con: duckdb.DuckDBPyConnection) -> list[ExtraMetric]:
+    """Return the metrics under which points are stored, with what their data show.
+
+    Stored and staged points count; whether a metric only rises is judged within a run and attempt.
+    """
+    rows = con.execute(
+        """
+        with points as (
+            select r.metric, s.run_id, s.step_axis, s.attempt, s.step, s.write_no, s.value, s.value_kind
+            from staged_point as s
+            inner join resolution as r on s.run_id = r.run_id and s.metric_name = r.metric_name
+            union all
+            select m.metric, f.run_id, f.step_axis, f.attempt, f.step, f.write_no, f.value, f.value_kind
+            from fct_metric as f
+            inner join dim_metric as m on f.metric_id = m.metric_id
+            where not m.is_catalogued and f.run_id not in (select run_id from staged_run)
+        ),
+        moves as (
+            select metric, value, value - lag(value) over (
+                partition by metric, run_id, step_axis, attempt order by step, write_no) as move
+            from points
+            where value_kind = 'finite'
+        ),
+        shown as (
+            select metric, min(value) as low, max(value) as high, bool_and(value = round(value)) as is_integer,
+                coalesce(bool_and(move >= 0), false) as is_monotone
+            from moves
+            group by metric
+        )
+        select distinct p.metric, s.low, s.high, coalesce(s.is_integer, false), coalesce(s.is_monotone, false)
+        from points as p
+        left join shown as s on p.metric = s.metric
+        order by p.metric
+        """
+    ).fetchall()
+    return [ExtraMetric(*row) for row in rows]
+
+
 def _replace_rows(con: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
     """Make `rows` the content of a dimension; rows that stay are updated, since keys can't be put in twice."""
-    con.register("dimension_rows", rows)
+    found = con.execute(
+        "select constraint_column_names from duckdb_constraints() "
+        "where table_name = ? and constraint_type = 'PRIMARY KEY'",
+        [table],
+    ).fetchall()
+    same = " and ".join(f't."{c}" = d."{c}"' for (key,) in found for c in key)
     columns = ", ".join(f'"{c}"' for c in rows.column_names)
-    key = {"dim_category": "category", "dim_metric": "metric_id"}.get(table)
-    if key:
-        con.execute(f"delete from {table} where {key} not in (select {key} from dimension_rows)")
-        con.execute(f"insert or replace into {table} ({columns}) select {columns} from dimension_rows")
-    else:
-        con.execute(
-            f"""
-            delete from {table} as t
-            where not exists (
-                select 1 from dimension_rows as d
-                where d.framework = t.framework and d.name = t.name and d.metric = t.metric)
-            """
-        )
-        con.execute(f"insert or replace into {table} ({columns}) select {columns} from dimension_rows")
+    con.register("dimension_rows", rows)
+    con.execute(f"delete from {table} as t where not exists (select 1 from dimension_rows as d where {same})")
+    con.execute(f"insert or replace into {table} ({columns}) select {columns} from dimension_rows")
     con.unregister("dimension_rows")
 
 

@@ -5,8 +5,8 @@ import hashlib
 import dagster as dg
 
 from pipelines.defs.ingestion import migrations
-from pipelines.landing import content_hash, find_manifests, resolve_log
 from pipelines.ingest.base import LogError
+from pipelines.landing import content_hash, find_manifests, resolve_log
 from pipelines.manifest import Manifest, ManifestError
 from pipelines.resources import WarehouseResource
 

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import dagster as dg
 import duckdb
+from warehouse.rules import refresh_rule_breaks
 
 from pipelines.defs.metadata import POOL, table_metadata
 from pipelines.landing import IngestResult, find_manifests, ingest_migration
 from pipelines.resources import WarehouseResource, current_catalog
 from warehouse.load import load_lake
-from warehouse.rules import refresh_rule_breaks
-from warehouse.schema import apply_schema, schema_files
 from warehouse.project import source_tables
+from warehouse.schema import apply_schema, schema_files
 
 migrations = dg.DynamicPartitionsDefinition(name="migration")
 RUN_LOGS = dg.AssetKey(["lake", "run_logs"])

@@ -2,9 +2,9 @@
 
 import dagster as dg
 
+from pipelines.defs.ingestion import LOADED, RULE_BREAKS
 from pipelines.defs.metadata import POOL, asset_key
 from pipelines.defs.models import LAYERS, PROJECT
-from pipelines.defs.ingestion import LOADED, RULE_BREAKS
 from pipelines.resources import WarehouseResource
 from warehouse.publish import export_parquet, publish
 

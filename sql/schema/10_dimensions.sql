@@ -128,7 +128,7 @@ comment on column dim_category.description is 'What the metrics of the category 
 
 create table if not exists dim_metric (
     metric_id bigint primary key,
-    metric varchar not null unique,
+    metric varchar not null,
     category varchar not null,
     stage varchar not null,
     causal_tier integer not null,
