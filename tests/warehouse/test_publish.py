@@ -1,0 +1,158 @@
+import json
+import subprocess
+import sys
+import textwrap
+
+import duckdb
+import pytest
+
+from tests.warehouse.test_load import CATALOG, put_run
+from warehouse import publish as publishing
+from warehouse.connection import NothingPublishedError, WarehouseLockedError, open_reader, open_writer
+from warehouse.load import load_lake
+from warehouse.publish import export_parquet, publish
+from warehouse.schema import apply_macros, apply_schema
+
+
+@pytest.fixture
+def warehouse(tmp_path):
+    with open_writer(tmp_path / "warehouse.duckdb") as con:
+        apply_schema(con)
+        apply_macros(con)
+        yield con
+
+
+def load(con, tmp_path, last, content):
+    points = [("reward", 1, step, float("inf") if step == 2 else step / 10) for step in range(1, last + 1)]
+    put_run(tmp_path / "lake", points, content=content)
+    load_lake(con, tmp_path / "lake", CATALOG)
+
+
+def test_a_published_file_holds_tables_comments_and_keys(warehouse, tmp_path):
+    load(warehouse, tmp_path, 3, "1")
+    target = tmp_path / "published" / "firstdrift.duckdb"
+    publication = publish(warehouse, target)
+    assert publication.is_new
+    assert publication.row_counts["fct_metric"] == 3
+    with open_reader(target) as con:
+        assert con.execute("select value from fct_metric order by step").fetchall() == [(0.1,), (float("inf"),), (0.3,)]
+        comments = con.execute("select comment from duckdb_tables() where table_name = 'fct_metric'").fetchall()
+        assert "Grain" in comments[0][0]
+        keys = con.execute(
+            "select table_name from duckdb_constraints() where constraint_type = 'PRIMARY KEY'"
+        ).fetchall()
+        assert ("dim_run",) in keys
+        assert not con.execute("select * from duckdb_tables() where table_name like 'etl_%'").fetchall()
+        with pytest.raises(duckdb.Error, match="read-only"):
+            con.execute("create table x as select 1")
+
+
+def test_the_file_is_in_the_storage_version_of_older_clients(warehouse, tmp_path):
+    load(warehouse, tmp_path, 2, "1")
+    target = tmp_path / "published" / "firstdrift.duckdb"
+    publish(warehouse, target)
+    # Bytes 12 to 19 of a DuckDB file hold its storage version; 1.2 to 1.4 read up to 67.
+    assert int.from_bytes(target.read_bytes()[12:20], "little") <= 67
+
+
+def test_equal_content_is_not_published_twice(warehouse, tmp_path):
+    load(warehouse, tmp_path, 2, "1")
+    target = tmp_path / "published" / "firstdrift.duckdb"
+    first = publish(warehouse, target)
+    inode = target.stat().st_ino
+    second = publish(warehouse, target)
+    assert (second.is_new, second.version) == (False, first.version)
+    assert target.stat().st_ino == inode
+
+
+def test_old_versions_are_kept_but_not_for_ever(warehouse, tmp_path):
+    target = tmp_path / "published" / "firstdrift.duckdb"
+    for last in range(1, 7):
+        load(warehouse, tmp_path, last, str(last))
+        publish(warehouse, target)
+    assert len(list(target.parent.glob("firstdrift-*.duckdb"))) == 3
+    assert not list(target.parent.glob("draft-*"))
+
+
+READER = """
+import duckdb, sys, time
+con = duckdb.connect(sys.argv[1], read_only=True)
+print(con.execute("select count(*) from fct_metric").fetchall()[0][0], flush=True)
+sys.stdin.readline()
+print(con.execute("select count(*), max(step) from fct_metric").fetchall()[0], flush=True)
+con.close()
+con = duckdb.connect(sys.argv[1], read_only=True)
+print(con.execute("select count(*) from fct_metric").fetchall()[0][0], flush=True)
+"""
+
+
+def test_a_reader_in_another_process_keeps_working_across_a_swap(warehouse, tmp_path):
+    target = tmp_path / "published" / "firstdrift.duckdb"
+    load(warehouse, tmp_path, 3, "1")
+    publish(warehouse, target)
+    reader = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(READER), str(target)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert reader.stdin is not None
+    assert reader.stdout is not None
+    assert reader.stdout.readline().strip() == "3"
+    load(warehouse, tmp_path, 5, "2")
+    publish(warehouse, target)
+    reader.stdin.write("\n")
+    reader.stdin.flush()
+    assert reader.stdout.readline().strip() == "(3, 3)"
+    assert reader.stdout.readline().strip() == "5"
+    assert reader.wait(timeout=30) == 0
+
+
+def test_a_file_that_lost_rows_is_not_published(warehouse, tmp_path, monkeypatch):
+    target = tmp_path / "published" / "firstdrift.duckdb"
+    load(warehouse, tmp_path, 3, "1")
+    publish(warehouse, target)
+    before = target.read_bytes()
+    load(warehouse, tmp_path, 4, "2")
+    copy = publishing._copy_tables
+
+    def lossy(con, draft, version, report):
+        counts = copy(con, draft, version, report)
+        return {**counts, "fct_metric": counts["fct_metric"] + 1}
+
+    monkeypatch.setattr(publishing, "_copy_tables", lossy)
+    with pytest.raises(publishing.PublishError, match="fct_metric has 4 rows, expected 5"):
+        publish(warehouse, target)
+    assert target.read_bytes() == before
+
+
+def test_exports_are_named_by_a_manifest(warehouse, tmp_path):
+    target = tmp_path / "published" / "firstdrift.duckdb"
+    load(warehouse, tmp_path, 3, "1")
+    publish(warehouse, target)
+    folder = tmp_path / "exports"
+    first = export_parquet(target, folder)
+    assert first.is_new
+    manifest = json.loads((folder / "manifest.json").read_text())
+    entry = manifest["tables"]["fct_metric"]
+    assert entry["rows"] == 3
+    rows = duckdb.sql(f"select count(*) from read_parquet('{folder / entry['file']}')").fetchall()
+    assert rows == [(3,)]
+    assert set(manifest["tables"]) == set(first.files)
+    assert not export_parquet(target, folder).is_new
+
+
+def test_nothing_published_is_said_plainly(tmp_path):
+    with pytest.raises(NothingPublishedError, match="nothing has been published yet"), open_reader(tmp_path / "x"):
+        pass
+
+
+def test_a_second_writer_is_told_to_wait(warehouse, tmp_path):
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom warehouse.connection import *\n"
+        "try:\n    open_writer(Path(sys.argv[1]), wait_seconds=0.3).__enter__()\n"
+        "except WarehouseLockedError as error:\n    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "warehouse.duckdb")], capture_output=True, text=True, check=True
+    )
+    assert "in use by another process" in done.stdout
+    assert WarehouseLockedError
