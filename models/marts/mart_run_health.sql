@@ -1,0 +1,77 @@
+-- How complete and how sound the log of each run is, before anyone compares it with another.
+-- grain: run_id
+-- materialized: incremental(run_id)
+with runs as (
+    select * from dim_run
+),
+
+points as (
+    select * from stg_current_point
+),
+
+steps as (
+    select * from dim_step
+),
+
+focus as (
+    select count(*) as focus_count from dim_metric where focus_rank is not null
+),
+
+anomalies as (
+    select
+        run_id,
+        count(*) filter (where severity = 'error') as error_count,
+        count(*) filter (where severity != 'error') as warning_count
+    from mart_anomaly
+    group by run_id
+),
+
+point_counts as (
+    select
+        points.run_id,
+        count(*) as current_points,
+        count(distinct points.metric_id) as metric_count,
+        count(distinct points.metric_id) filter (where points.category = 'uncatalogued') as uncatalogued_count,
+        count(distinct points.metric_id) filter (where metrics.focus_rank is not null) as focus_logged,
+        count(*) filter (where not points.is_finite) as nonfinite_points,
+        min(points.step) filter (where not points.is_finite) as first_nonfinite_step
+    from points
+    inner join dim_metric as metrics on points.metric_id = metrics.metric_id
+    group by points.run_id
+),
+
+step_counts as (
+    select
+        run_id,
+        count(distinct step) filter (where is_current) as current_steps,
+        max(step) filter (where is_current) - min(step) filter (where is_current) + 1 as step_span,
+        count(*) filter (where not is_current) as superseded_steps,
+        count(distinct step_axis) as axis_count
+    from steps
+    where step_axis = 'step'
+    group by run_id
+)
+
+select
+    runs.run_id,  -- the run
+    runs.run_name,  -- its name
+    runs.migration,  -- its migration
+    runs.status,  -- finished, running, crashed or unknown
+    runs.attempt_count - 1 as restart_count,  -- times the run was started again
+    coalesce(step_counts.superseded_steps, 0) as superseded_steps,  -- steps that a later attempt took over
+    coalesce(step_counts.current_steps, 0) as step_count,  -- different steps with a current value
+    step_counts.step_span - step_counts.current_steps as missing_steps,  -- steps between first and last that lack
+    coalesce(point_counts.metric_count, 0) as metric_count,  -- different metrics
+    coalesce(point_counts.uncatalogued_count, 0) as uncatalogued_metrics,  -- metrics that nobody described
+    coalesce(point_counts.focus_logged, 0) as focus_metrics_logged,  -- metrics to look at first that are logged
+    focus.focus_count as focus_metrics,  -- metrics to look at first, in all
+    coalesce(point_counts.nonfinite_points, 0) as nonfinite_points,  -- current values that are not finite
+    point_counts.first_nonfinite_step,  -- first step with such a value
+    coalesce(anomalies.error_count, 0) as error_count,  -- broken rules of severity error
+    coalesce(anomalies.warning_count, 0) as warning_count,  -- broken rules of less weight
+    runs.issue_count as quarantined_lines  -- pieces of the log that could not be read
+from runs
+cross join focus
+left join point_counts on runs.run_id = point_counts.run_id
+left join step_counts on runs.run_id = step_counts.run_id
+left join anomalies on runs.run_id = anomalies.run_id
