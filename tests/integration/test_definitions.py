@@ -1,0 +1,126 @@
+"""The Dagster code location: it loads, its graph is as recorded, sensor and schedule really tick."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+dg = pytest.importorskip("dagster")
+
+from pipelines.definitions import defs  # noqa: E402
+from pipelines.defs import automation  # noqa: E402
+from pipelines.resources import WarehouseResource  # noqa: E402
+from tests.integration.conftest import write_log  # noqa: E402
+
+SNAPSHOT = Path(__file__).with_name("asset_graph.txt")
+
+
+def graph_text() -> str:
+    graph = defs.resolve_asset_graph()
+    lines = []
+    for key in sorted(graph.get_all_asset_keys(), key=lambda k: k.to_user_string()):
+        node = graph.get(key)
+        parents = " ".join(sorted(k.to_user_string() for k in node.parent_keys))
+        checks = " ".join(sorted(k.name for k in graph.asset_check_keys if k.asset_key == key))
+        lines.append(f"{key.to_user_string()} [{node.group_name}] <- {parents or '-'} ? {checks or '-'}")
+    return "\n".join(lines) + "\n"
+
+
+def test_definitions_load_and_are_valid():
+    dg.Definitions.validate_loadable(defs)
+
+
+def test_the_asset_graph_is_as_recorded():
+    """To record a new graph: FIRSTDRIFT_RECORD=1 make unit, then read the difference."""
+    text = graph_text()
+    if os.environ.get("FIRSTDRIFT_RECORD"):
+        SNAPSHOT.write_text(text, encoding="utf-8")
+    assert text == SNAPSHOT.read_text(encoding="utf-8")
+
+
+def test_every_asset_has_group_kinds_and_description():
+    graph = defs.resolve_asset_graph()
+    for key in graph.get_all_asset_keys():
+        node = graph.get(key)
+        assert node.group_name in {"lake", "star", "staging", "intermediate", "marts", "published"}
+        assert node.kinds, key
+        assert "Grain" in (node.description or ""), key
+
+
+def test_whatever_opens_the_warehouse_shares_one_pool():
+    graph = defs.resolve_asset_graph()
+    for key in graph.get_all_asset_keys():
+        if key.path[0] != "lake":
+            assert graph.get(key).pools == {"warehouse"}, key
+
+
+@pytest.fixture
+def home(tmp_path):
+    write_log(tmp_path / "landing" / "m" / "gpu.jsonl", [1.0, 2.0])
+    write_log(tmp_path / "landing" / "m" / "npu.jsonl", [1.0, 2.5])
+    return tmp_path
+
+
+def tick(instance, home, cursor=None):
+    context = dg.build_sensor_context(instance=instance, cursor=cursor)
+    return automation.landing_sensor(context, warehouse=WarehouseResource(home=str(home)))
+
+
+def test_the_sensor_asks_for_one_run_when_landing_changed_and_for_none_otherwise(home):
+    with dg.DagsterInstance.ephemeral() as instance:
+        first = tick(instance, home)
+        assert isinstance(first, dg.SensorResult)
+        assert first.run_requests is not None
+        assert len(first.run_requests) == 1
+        assert first.dynamic_partitions_requests is not None
+        assert first.dynamic_partitions_requests[0].partition_keys == ["m"]
+        instance.add_dynamic_partitions("migration", ["m"])
+        assert isinstance(tick(instance, home, first.cursor), dg.SkipReason)
+        write_log(home / "landing" / "m" / "npu.jsonl", [1.0, 2.5, 3.0])
+        grown = tick(instance, home, first.cursor)
+        assert isinstance(grown, dg.SensorResult)
+        assert grown.run_requests is not None
+        assert grown.run_requests[0].run_key != first.run_requests[0].run_key
+        assert not grown.dynamic_partitions_requests
+        write_log(home / "landing" / "m2" / "gpu.jsonl", [1.0])
+        added = tick(instance, home, grown.cursor)
+        assert isinstance(added, dg.SensorResult)
+        assert added.run_requests is not None
+        assert added.run_requests[0].tags == automation.run_tags(["m", "m2"])
+
+
+def test_an_empty_landing_is_skipped_with_a_reason(tmp_path):
+    with dg.DagsterInstance.ephemeral() as instance:
+        skipped = tick(instance, tmp_path)
+        assert isinstance(skipped, dg.SkipReason)
+        assert "No logs" in (skipped.skip_message or "")
+
+
+def test_the_schedule_asks_for_all_known_migrations():
+    with dg.DagsterInstance.ephemeral() as instance:
+        context = dg.build_schedule_context(instance=instance)
+        assert isinstance(automation.daily(context), dg.SkipReason)
+        instance.add_dynamic_partitions("migration", ["a", "b", "c"])
+        request = automation.daily(context)
+        assert isinstance(request, dg.RunRequest)
+        assert request.tags == automation.run_tags(["a", "c"])
+
+
+def test_a_run_that_the_sensor_asked_for_publishes_a_verdict(home, monkeypatch):
+    monkeypatch.setenv("FIRSTDRIFT_HOME", str(home))
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = tick(instance, home)
+        assert isinstance(result, dg.SensorResult)
+        assert result.run_requests is not None
+        instance.add_dynamic_partitions("migration", ["m"])
+        job = defs.resolve_job_def(automation.JOB_NAME)
+        done = job.execute_in_process(instance=instance, tags=result.run_requests[0].tags, raise_on_error=True)
+        assert done.success
+        key = dg.AssetKey(["marts", "mart_pair_verdict"])
+        event = instance.get_latest_materialization_event(key)
+        assert event is not None
+        assert event.asset_materialization is not None
+        metadata = event.asset_materialization.metadata
+        assert metadata["dagster/row_count"].value == 1
+        assert {"dagster/column_schema", "dagster/column_lineage", "preview"} <= metadata.keys()
+    assert (home / "published" / "firstdrift.duckdb").exists()
