@@ -22,9 +22,12 @@ EQUIVALENCES: Final = ("exact", "scaled", "approximate", "different_population")
 MERGED: Final = ("exact", "scaled")
 CONFIDENCES: Final = ("low", "medium", "high")
 LIMIT_KINDS: Final = ("absolute", "relative")
-RULE_KINDS: Final = ("expression", "finite", "domain", "integer", "monotone")
+RULE_KINDS: Final = ("expression", "finite", "domain", "integer", "monotone", "steady")
 SEVERITIES: Final = ("error", "warning", "off")
 ANY_FRAMEWORK: Final = "any"
+DEFAULT_RELATIVE_TOLERANCE: Final = 1e-5
+"""Allowed miss of a rule that states none: frameworks average in single precision."""
+
 UNCATALOGUED: Final = "uncatalogued"
 
 _DOMAIN = re.compile(r"^(int )?([\[(])([^,]+),([^\])]+)([\])])$")
@@ -438,8 +441,9 @@ def _alias(row: Row) -> Alias:
 def _rule(row: Row) -> Rule:
     kind = row.choice("kind", RULE_KINDS)
     if kind == "expression":
-        row.text("metric")
         row.text("expression")
+    if kind in ("expression", "steady"):
+        row.text("metric")
     default, *others = (part.strip() for part in row.text("severity").split(";"))
     by_framework = []
     for part in others:
@@ -452,6 +456,7 @@ def _rule(row: Row) -> Rule:
                 f"{severity!r} is not known",
                 "write error, warning or off, and `; framework=severity` for each framework that differs",
             )
+    relative = row.number("relative_tolerance")
     return Rule(
         rule_id=row.text("rule_id"),
         kind=kind,
@@ -459,7 +464,7 @@ def _rule(row: Row) -> Rule:
         expression=row.optional("expression") or "",
         where=row.optional("where") or "",
         absolute_tolerance=row.number("absolute_tolerance") or 0.0,
-        relative_tolerance=row.number("relative_tolerance") or 0.0,
+        relative_tolerance=DEFAULT_RELATIVE_TOLERANCE if relative is None else relative,
         severity=default,
         severity_by_framework=tuple(by_framework),
         origin=row.choice("origin", ("code", "definition", "inferred")),

@@ -24,7 +24,7 @@ create table if not exists dim_rule (
 comment on table dim_rule is 'What must hold within a step of a run. Grain: rule.';
 comment on column dim_rule.rule_id is 'Name of the rule.';
 comment on column dim_rule.kind is
-'expression, or a check whose bounds are in dim_metric: finite, domain, integer, monotone.';
+'expression, or a check whose bounds are in dim_metric: finite, domain, integer, monotone, steady.';
 comment on column dim_rule.metric is 'Metric that a break is charged to, or the family of them.';
 comment on column dim_rule.expression is 'What must hold, as SQL over metric names.';
 comment on column dim_rule.severity is 'error, warning or off, for frameworks that are not named.';
