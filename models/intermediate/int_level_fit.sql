@@ -1,0 +1,289 @@
+-- Two-segment fit of the level of each tested metric of a pair: where the level changes, if it does.
+-- grain: pair_id, metric_id, step_axis
+-- materialized: incremental(pair_id)
+with deltas as (
+    select
+        pair_id,
+        metric_id,
+        step_axis,
+        step,
+        adjusted_delta,
+        delta,
+        scaled_delta,
+        baseline_value,
+        sigma,
+        greatest(sigma, coalesce(local_sigma, 0.0)) as width
+    from mart_paired_delta
+    where is_comparable and sigma > 0
+),
+
+floors as (
+    select * from int_pair_floor
+),
+
+pairs as (
+    select
+        pair_id,
+        baseline_stack <> candidate_stack as is_across_stacks
+    from dim_migration
+),
+
+metrics as (
+    select
+        metric_id,
+        parity_class,
+        duplicates_of,
+        scale
+    from dim_metric
+),
+
+tested as (
+    select
+        deltas.*,
+        median(deltas.adjusted_delta) over (
+            partition by deltas.pair_id, deltas.metric_id, deltas.step_axis
+        ) as middle
+    from deltas
+    inner join metrics on deltas.metric_id = metrics.metric_id
+    where metrics.parity_class <> 'exact' and metrics.scale not in ('exact', 'constant')
+),
+
+-- Outliers are drawn in to six sigma around the median; sums of squares are of centred values, lest they cancel.
+centred as (
+    select
+        *,
+        least(greatest(adjusted_delta - middle, -6.0 * width), 6.0 * width) as d,
+        1.0 / (sigma * sigma) as w
+    from tested
+),
+
+running as (
+    select
+        *,
+        row_number() over along as k,
+        count(*) over whole as n,
+        sum(w) over along as left_weight,
+        sum(w * d) over along as left_sum,
+        sum(w) over whole as weight,
+        sum(w * d) over whole as total,
+        sum(w * d * d) over whole as squares,
+        lead(step) over (partition by pair_id, metric_id, step_axis order by step) as next_step
+    from centred
+    window
+        along as (
+            partition by pair_id, metric_id, step_axis
+            order by step
+            rows unbounded preceding
+        ),
+        whole as (partition by pair_id, metric_id, step_axis)
+),
+
+splits as (
+    select
+        pair_id,
+        metric_id,
+        step_axis,
+        k,
+        n,
+        next_step,
+        left_sum / left_weight as left_level,
+        (total - left_sum) / (weight - left_weight) as right_level,
+        weighted_sse(left_weight, left_sum, weight, total, squares) as sse,
+        squares - total * total / weight as sse_flat
+    from running
+    where k between shortest_segment(n) and n - shortest_segment(n)
+),
+
+best as (
+    select
+        pair_id,
+        metric_id,
+        step_axis,
+        any_value(n) as n,
+        arg_min(k, sse) as k,
+        arg_min(next_step, sse) as onset_step,
+        min(sse) as sse,
+        any_value(sse_flat) as sse_flat,
+        arg_min(left_level, sse) as left_level,
+        arg_min(right_level, sse) as right_level
+    from splits
+    group by pair_id, metric_id, step_axis
+),
+
+-- Autocorrelation of what the fit leaves over, and what the values say after the split.
+leftover as (
+    select
+        running.pair_id,
+        running.metric_id,
+        running.step_axis,
+        running.step,
+        running.k,
+        best.k as split,
+        best.onset_step,
+        running.delta,
+        running.baseline_value,
+        running.sigma,
+        running.scaled_delta,
+        running.adjusted_delta - running.middle - best.left_level as above_left,
+        (running.d - case when running.k <= best.k then best.left_level else best.right_level end)
+        / running.sigma as residual
+    from running
+    inner join best
+        on
+            running.pair_id = best.pair_id and running.metric_id = best.metric_id
+            and running.step_axis = best.step_axis
+),
+
+lagged as (
+    select
+        *,
+        lag(residual) over (
+            partition by pair_id, metric_id, step_axis
+            order by step
+        ) as previous
+    from leftover
+),
+
+described as (
+    select
+        pair_id,
+        metric_id,
+        step_axis,
+        sum(residual * previous) / nullif(sum(residual * residual), 0) as lag1,
+        avg(delta) filter (where k > split) - avg(delta) filter (where k <= split) as raw_effect,
+        avg(scaled_delta) filter (where k <= split) as stack_level,
+        avg(scaled_delta) filter (where k > split) as level_after,
+        avg(abs(baseline_value)) as baseline_level,
+        avg(above_left) filter (where k > split) as mean_after,
+        median(above_left) filter (where k > split and k <= split + 8) as median_next
+    from lagged
+    group by pair_id, metric_id, step_axis
+),
+
+spread as (
+    select
+        pair_id,
+        metric_id,
+        step_axis,
+        max(sigma) as sigma
+    from deltas
+    group by pair_id, metric_id, step_axis
+),
+
+corrected as (
+    select
+        best.*,
+        described.raw_effect,
+        described.mean_after,
+        described.median_next,
+        described.stack_level,
+        described.level_after,
+        described.baseline_level,
+        spread.sigma,
+        floors.sigma as floor_sigma,
+        coalesce(floors.effective_size, 0) as effective_size,
+        coalesce(floors.baseline_runs, 0) as baseline_runs,
+        coalesce(floors.candidate_runs, 0) as candidate_runs,
+        pairs.is_across_stacks,
+        least(greatest(described.lag1 + (1.0 + 4.0 * described.lag1) / best.n, 0.0), 0.95) as own_autocorrelation,
+        floors.autocorrelation as floor_autocorrelation,
+        floors.inflation as floor_inflation
+    from best
+    inner join described
+        on
+            best.pair_id = described.pair_id and best.metric_id = described.metric_id
+            and best.step_axis = described.step_axis
+    inner join spread
+        on
+            best.pair_id = spread.pair_id and best.metric_id = spread.metric_id
+            and best.step_axis = spread.step_axis
+    inner join pairs on best.pair_id = pairs.pair_id
+    left join floors
+        on
+            best.pair_id = floors.pair_id and best.metric_id = floors.metric_id
+            and best.step_axis = floors.step_axis
+),
+
+deflated as (
+    select
+        *,
+        case
+            when effective_size > 0
+                then greatest(
+                    (1.0 + floor_autocorrelation) / (1.0 - floor_autocorrelation), floor_inflation, 1.0
+                )
+            else prior_inflation() * (1.0 + own_autocorrelation) / (1.0 - own_autocorrelation)
+        end as inflation
+    from corrected
+),
+
+tested_f as (
+    select
+        *,
+        (sse_flat - sse) / (sse / (n - 2)) as f
+    from deflated
+),
+
+-- Likelihood of each split relative to the best one, as far as it counts.
+compared as (
+    select
+        splits.pair_id,
+        splits.metric_id,
+        splits.step_axis,
+        splits.next_step,
+        (splits.sse - tested_f.sse) / (tested_f.sse / (tested_f.n - 2) * tested_f.inflation) as lr
+    from splits
+    inner join tested_f
+        on
+            splits.pair_id = tested_f.pair_id and splits.metric_id = tested_f.metric_id
+            and splits.step_axis = tested_f.step_axis
+),
+
+interval as (
+    select
+        pair_id,
+        metric_id,
+        step_axis,
+        min(next_step) filter (where lr <= 7.35) as onset_step_low,
+        max(next_step) filter (where lr <= 7.35) as onset_step_high,
+        list(struct_pack(step := next_step, lr := lr) order by next_step) as profile
+    from compared
+    where lr <= 30.0
+    group by pair_id, metric_id, step_axis
+)
+
+select
+    tested_f.pair_id,  -- the pair
+    tested_f.metric_id,  -- the metric
+    tested_f.step_axis,  -- which counter the step counts
+    tested_f.n,  -- steps that take part
+    tested_f.k,  -- steps before the change
+    tested_f.onset_step,  -- first step after the change
+    interval.onset_step_low,  -- lower end of the interval of the onset
+    interval.onset_step_high,  -- upper end of the interval of the onset
+    tested_f.f,  -- two-segment statistic
+    tested_f.inflation,  -- what the statistic is divided by before it is judged
+    tested_f.f / tested_f.inflation as statistic,  -- the statistic that is judged
+    largest_f_p(tested_f.f / tested_f.inflation, tested_f.n) as p_value,  -- its upper tail under no change
+    tested_f.right_level - tested_f.left_level as effect,  -- change of level on the comparison scale
+    tested_f.raw_effect,  -- change of the mean difference in the metric's own unit
+    tested_f.stack_level,  -- mean difference on the comparison scale before the change
+    tested_f.level_after,  -- mean difference on the comparison scale after the change
+    tested_f.baseline_level,  -- mean size of the baseline's value
+    interval.profile,  -- likelihood ratio against the best split, of every onset step that counts
+    tested_f.mean_after,  -- mean after the change, less the level before
+    tested_f.median_next,  -- median of the next eight steps, less the level before
+    tested_f.sigma,  -- noise of one step
+    tested_f.floor_sigma,  -- noise of equal runs, from replicates; null without them
+    tested_f.sse,  -- weighted squares left over by the fit
+    tested_f.own_autocorrelation,  -- lag-one autocorrelation of what is left over
+    tested_f.floor_autocorrelation,  -- the same, of the difference of equal runs
+    tested_f.effective_size,  -- independent differences of equal runs behind the floor
+    tested_f.baseline_runs,  -- replicates of the baseline's stack
+    tested_f.candidate_runs,  -- replicates of the candidate's stack
+    tested_f.is_across_stacks  -- the pair is of two stacks
+from tested_f
+inner join interval
+    on
+        tested_f.pair_id = interval.pair_id and tested_f.metric_id = interval.metric_id
+        and tested_f.step_axis = interval.step_axis

@@ -1,0 +1,12 @@
+-- What a first drift of a stage points to, in words.
+create or replace macro stage_advice(stage) as
+case stage
+    when 'data' then 'The data differ: look at the order of the prompts and at the tokenizer.'
+    when 'rollout_or_weight_sync'
+        then 'Rollout and training disagree: look at inference kernels, numerics of the rollout, or weight sync.'
+    when 'training' then 'The training step differs: look at loss, gradient reduction, clipping, optimizer.'
+    when 'reward' then 'The rewards differ: look at the judge and at the parsing of answers.'
+    when 'evaluation' then 'The evaluation differs: look at its sampling and its data.'
+    when 'queue' then 'The queue of samples differs: look at scheduling and staleness of samples.'
+    else 'It is a metric of time.'
+end;
