@@ -9,7 +9,7 @@ import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -21,6 +21,9 @@ from warehouse.connection import NothingPublishedError, WarehouseLockedError, op
 from warehouse.contract import COMPONENT_KINDS, ROLES
 from warehouse.lake import Component
 from warehouse.settings import HOME_VARIABLE, Settings, project_folder, settings_for
+
+if TYPE_CHECKING:
+    from pipelines.execute import RunSummary
 
 app = typer.Typer(
     name="firstdrift",
@@ -147,7 +150,7 @@ def _run(settings: Settings, *, as_json: bool) -> int:
     return 0 if summary.is_success else 1
 
 
-def _print_summary(summary) -> None:  # noqa: ANN001
+def _print_summary(summary: "RunSummary") -> None:
     for note in summary.notes:
         out.print(note)
     for message in summary.messages:

@@ -141,11 +141,9 @@ def _summary(result: dg.ExecuteInProcessResult) -> RunSummary:
     logs = metadata.get("lake/run_logs", {})
     facts = metadata.get("star/fct_metric", {})
     published = metadata.get("published/firstdrift_duckdb", {})
-    errors = [
-        _error_text(event) for event in result.all_events if event.is_step_failure
-    ]
+    errors = [_error_text(event) for event in result.all_events if event.is_step_failure]
     failed = {
-        f"{e.asset_key.path[-1]}: {e.check_name}": e.metadata["failures"].value
+        f"{e.asset_key.path[-1]}: {e.check_name}": int(str(e.metadata["failures"].value))
         for e in result.get_asset_check_evaluations()
         if not e.passed and "failures" in e.metadata
     }

@@ -90,9 +90,7 @@ def _manifest_of(folder: Path, *, is_root: bool) -> Manifest | None:
     if path.is_file():
         return read_manifest(path)
     entries = sorted(p for p in folder.iterdir() if not p.name.startswith("."))
-    members = {
-        _run_name(p): p for p in entries if (p.is_file() if is_root else True) and _is_log(p)
-    }
+    members = {_run_name(p): p for p in entries if (p.is_file() if is_root else True) and _is_log(p)}
     if not members:
         return None
     return infer_manifest(Path(_LOOSE) if is_root else folder, members)
@@ -136,9 +134,7 @@ def ingest_migration(manifest: Manifest, lake: Path, report: Callable[[str], Non
             continue
         job = next(j for j in jobs if j.entry.name == entry.name)
         records.append(_record(manifest, job, fresh.get(entry.name), known.get(entry.name)))
-    is_changed = bool(records) and lake_files.write_migration(
-        lake, MigrationRecord(manifest.migration, tuple(records))
-    )
+    is_changed = bool(records) and lake_files.write_migration(lake, MigrationRecord(manifest.migration, tuple(records)))
     read = [o for o in outcomes if not o.error]
     return IngestResult(
         migration=manifest.migration,
@@ -246,9 +242,7 @@ def _read_one(job: _Job, lake: Path) -> _Outcome:
         log = read_log(list(job.files), columns=job.entry.columns or None)
     except (LogError, OSError) as error:
         return _Outcome(job.entry.name, error=str(error))
-    lake_files.write_run(
-        lake, job.migration, job.entry.name, job.content_hash, log.points, issues_table(log.issues)
-    )
+    lake_files.write_run(lake, job.migration, job.entry.name, job.content_hash, log.points, issues_table(log.issues))
     return _Outcome(
         run=job.entry.name,
         log_format=log.log_format,

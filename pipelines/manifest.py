@@ -143,8 +143,7 @@ def write_run_entry(path: Path, migration: str, entry: RunEntry, recipe: Mapping
         raw["of"] = entry.of
     if entry.components:
         raw["components"] = {
-            c.kind: {"name": c.name, "version": c.version} if c.version else {"name": c.name}
-            for c in entry.components
+            c.kind: {"name": c.name, "version": c.version} if c.version else {"name": c.name} for c in entry.components
         }
     if entry.columns:
         raw["columns"] = list(entry.columns)

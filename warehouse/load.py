@@ -113,9 +113,7 @@ def _named(names: dict[int, str], ids: Iterable[int]) -> tuple[str, ...]:
 
 def _runs_of(record: MigrationRecord) -> list[_Run]:
     stacks = _stacks(record)
-    return [
-        _Run(stable_id(record.name, run.name), record.name, run, stacks[run.name]) for run in record.runs
-    ]
+    return [_Run(stable_id(record.name, run.name), record.name, run, stacks[run.name]) for run in record.runs]
 
 
 def _stacks(record: MigrationRecord) -> dict[str, str]:
@@ -258,9 +256,9 @@ def _load_metrics(con: duckdb.DuckDBPyConnection, catalog: Catalog, *, is_new_ca
     con.register("resolution_rows", resolution)
     con.execute("create or replace temp table resolution as select * from resolution_rows")
     con.unregister("resolution_rows")
-    known = {m for (m,) in con.execute("select metric from dim_metric").fetchall()}
-    found = set(resolution.column("metric").to_pylist())
-    if not is_new_catalog and found <= known:
+    # What is inferred from data may look different with further data.
+    described = {m for (m,) in con.execute("select metric from dim_metric where is_catalogued").fetchall()}
+    if not is_new_catalog and set(resolution.column("metric").to_pylist()) <= described:
         return
     for name, table in dimension_tables(catalog, _extra_metrics(con)).items():
         _replace_rows(con, name, table)
@@ -418,7 +416,9 @@ def _load_runs(con: duckdb.DuckDBPyConnection, runs: list[_Run], changed: set[in
             where run_id in (select run_id from changed_run)
             group by run_id
             """
-        ).to_arrow_table().to_pylist()
+        )
+        .to_arrow_table()
+        .to_pylist()
     }
     issues = dict(con.execute("select run_id, count(*) from fct_parse_issue group by run_id").fetchall())
     now = con.execute("select now()::timestamp").fetchall()[0][0]

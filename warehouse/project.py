@@ -83,9 +83,7 @@ class Project:
 
 def source_tables(schema_files: Iterable[Path]) -> frozenset[str]:
     """Return the names of the tables that the schema files create."""
-    return frozenset(
-        name for path in schema_files for name in _CREATED.findall(path.read_text(encoding="utf-8"))
-    )
+    return frozenset(name for path in schema_files for name in _CREATED.findall(path.read_text(encoding="utf-8")))
 
 
 def load_project(models: Path, schema_files: Iterable[Path], macro_files: Iterable[Path] = ()) -> Project:
@@ -206,7 +204,7 @@ def _columns(path: Path, tree: exp.Query) -> dict[str, str]:
     return columns
 
 
-def _dependencies(tree: exp.Expression) -> set[str]:
+def _dependencies(tree: exp.Expr) -> set[str]:
     return {
         source.name
         for scope in traverse_scope(tree)

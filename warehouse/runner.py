@@ -7,6 +7,7 @@ are shadowed by temporary views of the same names that hold the changed keys alo
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 
@@ -46,6 +47,10 @@ _SOURCE_FILTERS: Mapping[tuple[str, str], str] = {
         select run_id from {catalog}.main.dim_run where migration in (select key from _changed))""",
 }
 _WHOLE = ""
+_REMEMBER = """
+    insert or replace into etl_model_state
+    select ?, unnest(?::varchar[]), ?, unnest(?::varchar[]), now()::timestamp
+    """
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ def build_model(con: duckdb.DuckDBPyConnection, project: Project, model: Model) 
         else:
             action, keys = _build_whole(con, model)
         apply_comments(con, model)
-        rows = _scalar(con, f"select count(*) from {model.name}") if model.materialization != "view" else 0
+        rows = 0 if model.materialization == "view" else _scalar(con, f"select count(*) from {model.name}")
     except BaseException:
         con.rollback()
         raise
@@ -138,9 +143,7 @@ def _build_incremental(con: duckdb.DuckDBPyConnection, project: Project, model: 
         return "unchanged", 0
     key_type = "bigint" if model.key != "migration" else "varchar"
     con.execute(f"create or replace temp table _changed (key {key_type})")
-    con.execute(
-        f"insert into _changed select unnest(?::varchar[])::{key_type}", [sorted(changed | removed)]
-    )
+    con.execute(f"insert into _changed select unnest(?::varchar[])::{key_type}", [sorted(changed | removed)])
     con.execute(f"delete from {model.name} where {model.key} in (select key from _changed)")
     if changed:
         columns = ", ".join(model.columns)
@@ -156,6 +159,43 @@ def _build_incremental(con: duckdb.DuckDBPyConnection, project: Project, model: 
     return "updated", len(changed | removed)
 
 
+def refresh_by_run(
+    con: duckdb.DuckDBPyConnection, table: str, fingerprint: str, refresh: Callable[[list[int]], object]
+) -> int:
+    """Refresh a table of the star by run, for the runs that changed since it was last refreshed.
+
+    Args:
+        con: A connection to the working file.
+        table: The table.
+        fingerprint: Hash of what it is made with; another one refreshes every run.
+        refresh: Puts the rows of the given runs in anew.
+
+    Returns:
+        The number of runs that were refreshed or are gone.
+    """
+    con.begin()
+    try:
+        wanted = dict(con.execute(_KEY_VERSIONS["run_id"]).fetchall())
+        rows = con.execute(
+            "select build_key, fingerprint, input_version from etl_model_state where model = ?", [table]
+        ).fetchall()
+        known = {key: version for key, made_with, version in rows if made_with == fingerprint}
+        changed = [key for key, version in wanted.items() if known.get(key) != version]
+        gone = [key for key, _, _ in rows if key not in wanted]
+        if changed:
+            refresh([int(key) for key in changed])
+        con.execute(
+            "delete from etl_model_state where model = ? and list_contains(?::varchar[], build_key)",
+            [table, changed + gone],
+        )
+        con.execute(_REMEMBER, [table, changed, fingerprint, [wanted[key] for key in changed]])
+    except BaseException:
+        con.rollback()
+        raise
+    con.commit()
+    return len(changed) + len(gone)
+
+
 def _shadow(con: duckdb.DuckDBPyConnection, project: Project, model: Model) -> list[str]:
     """Put temporary views, restricted to the changed keys, before the relations that `model` reads."""
     names = []
@@ -167,9 +207,7 @@ def _shadow(con: duckdb.DuckDBPyConnection, project: Project, model: Model) -> l
         condition = None
         if upstream is None:
             condition = _SOURCE_FILTERS.get((model.key or "", name), "").format(catalog=catalog)
-        elif (upstream.key == model.key) or (
-            upstream.materialization == "view" and model.key in upstream.columns
-        ):
+        elif (upstream.key == model.key) or (upstream.materialization == "view" and model.key in upstream.columns):
             condition = f"{model.key} in (select key from _changed)"
         if condition:
             con.execute(f"create temp view {name} as select * from {catalog}.main.{name} where {condition}")
@@ -189,26 +227,23 @@ def _state(con: duckdb.DuckDBPyConnection, model: Model) -> dict[str, tuple[str,
 
 
 def _remember(con: duckdb.DuckDBPyConnection, model: Model, versions: Mapping[str, str]) -> None:
-    con.execute(
-        """
-        insert or replace into etl_model_state
-        select ?, unnest(?::varchar[]), ?, unnest(?::varchar[]), now()::timestamp
-        """,
-        [model.name, list(versions), model.fingerprint, list(versions.values())],
-    )
+    con.execute(_REMEMBER, [model.name, list(versions), model.fingerprint, list(versions.values())])
 
 
 def _data_version(con: duckdb.DuckDBPyConnection) -> str:
     """Return a hash of everything in the star: tables that are not keyed are rebuilt when it changes."""
     runs = _KEY_VERSIONS["run_id"]
     pairs = _KEY_VERSIONS["pair_id"]
-    return _scalar(
-        con,
-        f"""
+    return (
+        _scalar(
+            con,
+            f"""
         select md5(string_agg(build_key || input_version, '/' order by build_key, input_version))
         from (({runs}) union all ({pairs}))
         """,
-    ) or ""
+        )
+        or ""
+    )
 
 
 def apply_comments(con: duckdb.DuckDBPyConnection, model: Model) -> None:
@@ -251,6 +286,6 @@ def _drop(con: duckdb.DuckDBPyConnection, name: str) -> None:
         con.execute(f"drop {'view' if row[0] == 'VIEW' else 'table'} {name}")
 
 
-def _scalar(con: duckdb.DuckDBPyConnection, sql: str):  # noqa: ANN202
+def _scalar(con: duckdb.DuckDBPyConnection, sql: str) -> Any:
     row = con.execute(sql).fetchone()
     return row[0] if row else None

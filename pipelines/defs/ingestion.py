@@ -4,13 +4,15 @@ from collections.abc import Iterator
 
 import dagster as dg
 import duckdb
-from warehouse.rules import refresh_rule_breaks
 
 from pipelines.defs.metadata import POOL, table_metadata
 from pipelines.landing import IngestResult, find_manifests, ingest_migration
 from pipelines.resources import WarehouseResource, current_catalog
+from warehouse.catalog import catalog_hash
 from warehouse.load import load_lake
 from warehouse.project import source_tables
+from warehouse.rules import refresh_rule_breaks
+from warehouse.runner import refresh_by_run
 from warehouse.schema import apply_schema, schema_files
 
 migrations = dg.DynamicPartitionsDefinition(name="migration")
@@ -39,7 +41,9 @@ _COMMENTS = _table_comments()
     partitions_def=migrations,
     backfill_policy=dg.BackfillPolicy.single_run(),
     check_specs=[
-        dg.AssetCheckSpec("logs_are_readable", asset=RUN_LOGS, description="Every log that a manifest names can be read."),
+        dg.AssetCheckSpec(
+            "logs_are_readable", asset=RUN_LOGS, description="Every log that a manifest names can be read."
+        ),
         dg.AssetCheckSpec("no_line_in_quarantine", asset=RUN_LOGS, description="Every line of the logs could be read."),
     ],
 )
@@ -133,5 +137,8 @@ def star(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> Ite
 def rule_breaks(warehouse: WarehouseResource) -> dg.MaterializeResult:
     """Hold the rules of the catalogue against every step of the runs that changed."""
     with warehouse.writer() as con:
-        refresh_rule_breaks(con, current_catalog())
-        return dg.MaterializeResult(metadata=table_metadata(con, RULE_BREAKS))
+        catalog = current_catalog()
+        count = refresh_by_run(
+            con, RULE_BREAKS, catalog_hash(catalog), lambda runs: refresh_rule_breaks(con, catalog.rules, runs)
+        )
+        return dg.MaterializeResult(metadata={**table_metadata(con, RULE_BREAKS), "runs_refreshed": count})

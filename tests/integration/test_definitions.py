@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,7 +62,7 @@ def home(tmp_path):
     return tmp_path
 
 
-def tick(instance, home, cursor=None):
+def tick(instance, home, cursor=None) -> Any:
     context = dg.build_sensor_context(instance=instance, cursor=cursor)
     return automation.landing_sensor(context, warehouse=WarehouseResource(home=str(home)))
 
@@ -70,22 +71,18 @@ def test_the_sensor_asks_for_one_run_when_landing_changed_and_for_none_otherwise
     with dg.DagsterInstance.ephemeral() as instance:
         first = tick(instance, home)
         assert isinstance(first, dg.SensorResult)
-        assert first.run_requests is not None
         assert len(first.run_requests) == 1
-        assert first.dynamic_partitions_requests is not None
         assert first.dynamic_partitions_requests[0].partition_keys == ["m"]
         instance.add_dynamic_partitions("migration", ["m"])
         assert isinstance(tick(instance, home, first.cursor), dg.SkipReason)
         write_log(home / "landing" / "m" / "npu.jsonl", [1.0, 2.5, 3.0])
         grown = tick(instance, home, first.cursor)
         assert isinstance(grown, dg.SensorResult)
-        assert grown.run_requests is not None
         assert grown.run_requests[0].run_key != first.run_requests[0].run_key
         assert not grown.dynamic_partitions_requests
         write_log(home / "landing" / "m2" / "gpu.jsonl", [1.0])
         added = tick(instance, home, grown.cursor)
         assert isinstance(added, dg.SensorResult)
-        assert added.run_requests is not None
         assert added.run_requests[0].tags == automation.run_tags(["m", "m2"])
 
 
@@ -111,7 +108,6 @@ def test_a_run_that_the_sensor_asked_for_publishes_a_verdict(home, monkeypatch):
     with dg.DagsterInstance.ephemeral() as instance:
         result = tick(instance, home)
         assert isinstance(result, dg.SensorResult)
-        assert result.run_requests is not None
         instance.add_dynamic_partitions("migration", ["m"])
         job = defs.resolve_job_def(automation.JOB_NAME)
         done = job.execute_in_process(instance=instance, tags=result.run_requests[0].tags, raise_on_error=True)

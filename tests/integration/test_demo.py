@@ -108,7 +108,10 @@ def test_show_speaks_json(demo_home):
 
 def test_query_speaks_every_format(demo_home, tmp_path):
     sql = "select run_name, 'inf'::double as x from dim_run order by run_name limit 2"
-    assert json.loads(firstdrift(demo_home, "query", sql, "--json").stdout)[0] == {"run_name": "gpu_n0", "x": "Infinity"}
+    assert json.loads(firstdrift(demo_home, "query", sql, "--json").stdout)[0] == {
+        "run_name": "gpu_n0",
+        "x": "Infinity",
+    }
     assert firstdrift(demo_home, "query", sql, "-f", "csv").stdout.splitlines()[0] == '"run_name","x"'
     assert "gpu_n1" in firstdrift(demo_home, "query", sql).stdout
     target = tmp_path / "x.parquet"

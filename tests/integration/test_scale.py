@@ -50,8 +50,7 @@ def test_the_wheel_carries_sql_models_and_catalogue(tmp_path):
         [python, "-c", "import site; print(site.getsitepackages()[0])"], capture_output=True, text=True, check=True
     ).stdout.strip()
     zipfile.ZipFile(wheel).extractall(site)
-    (tmp_path / "deps").mkdir()
-    dependencies = [p for p in sys.path if p.endswith("site-packages")][0]
+    dependencies = next(p for p in sys.path if p.endswith("site-packages"))
     with open(f"{site}/dependencies.pth", "w") as stream:  # noqa: PTH123
         stream.write(dependencies + "\n")
     environment = clean_environment(tmp_path / "home")
