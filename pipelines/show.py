@@ -255,7 +255,7 @@ def _print_pair(pair: PairView, console: Console) -> None:
             style="red",
             markup=False,
         )
-    warnings = sum(a.steps for a in pair.anomalies if a.severity != "error")
+    warnings = sum(a.steps for a in pair.anomalies if a.severity == "warning")
     if warnings:
         console.print(f"  {warnings} warnings in mart_anomaly")
 

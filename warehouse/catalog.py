@@ -213,7 +213,7 @@ def dimension_tables(
             catalogue does not name itself: members of families, related and uncatalogued metrics.
 
     Returns:
-        dim_category, dim_metric, dim_metric_alias, dim_metric_input and dim_rule by name.
+        dim_category, dim_metric, dim_metric_alias, dim_metric_input, dim_rule and dim_contamination by name.
     """
     index = _index(catalog, "")
     rows = {m.metric: m for m in catalog.metrics if not m.is_family}
@@ -228,6 +228,10 @@ def dimension_tables(
         "dim_metric_alias": _alias_table(catalog),
         "dim_metric_input": _input_table(index, metrics),
         "dim_rule": _rule_table(catalog),
+        "dim_contamination": pa.Table.from_pylist(
+            [{"cause": c.cause, "metric": c.metric, "reason": c.reason} for c in catalog.contaminations],
+            schema=_schema("cause:s metric:s reason:s"),
+        ),
     }
 
 
@@ -380,7 +384,8 @@ def _from_related(name: str, related: Metric, hit: _Found) -> Metric:
         practical_limit=None,
         practical_limit_kind=None,
         practical_limit_source=None,
-        domain=replace(related.domain, is_integer=False),
+        domain=Domain(),
+        scale="identity" if related.scale == "logit" else related.scale,
     )
 
 

@@ -154,6 +154,16 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class Contamination:
+    """A metric that leaves the drift tests in a step that `cause` has spoiled."""
+
+    cause: str
+    metric: str
+    reason: str
+    source: str
+
+
+@dataclass(frozen=True)
 class Catalog:
     """All that catalog/ says."""
 
@@ -162,6 +172,7 @@ class Catalog:
     metrics: tuple[Metric, ...]
     aliases: tuple[Alias, ...]
     rules: tuple[Rule, ...]
+    contaminations: tuple[Contamination, ...]
 
     def category(self, name: str) -> Category:
         """Return the category called `name`.
@@ -259,7 +270,7 @@ def load_catalog(folder: Path) -> Catalog:
     """Read and check every file of the catalogue.
 
     Args:
-        folder: The folder with tiers.csv, categories.csv, metrics/, aliases/ and rules/.
+        folder: The folder with tiers.csv, categories.csv, contamination.csv, metrics/, aliases/ and rules/.
 
     Returns:
         The catalogue, rows in the order of the files (by name) and lines.
@@ -274,7 +285,8 @@ def load_catalog(folder: Path) -> Catalog:
     metrics = tuple(_read_all(folder / "metrics", _METRIC_COLUMNS, lambda row: _metric(row, by_name)))
     aliases = tuple(_read_all(folder / "aliases", _ALIAS_COLUMNS, _alias))
     rules = tuple(_read_all(folder / "rules", _RULE_COLUMNS, _rule))
-    catalog = Catalog(tiers, categories, metrics, aliases, rules)
+    spoiled = tuple(_read(folder / "contamination.csv", ("cause", "metric", "reason"), _contamination))
+    catalog = Catalog(tiers, categories, metrics, aliases, rules, spoiled)
     _check_references(catalog)
     return catalog
 
@@ -473,6 +485,10 @@ def _rule(row: Row) -> Rule:
     )
 
 
+def _contamination(row: Row) -> Contamination:
+    return Contamination(row.text("cause"), row.text("metric"), row.text("reason"), row.place)
+
+
 def _check_references(catalog: Catalog) -> None:
     """Raise for a key that is there twice and for a reference to something that is not there."""
     tiers = {tier for tier, _, _ in catalog.tiers}
@@ -494,6 +510,9 @@ def _check_references(catalog: Catalog) -> None:
         for other in (*([metric.duplicates_of] if metric.duplicates_of else []), *metric.computed_from):
             if other not in known:
                 raise CatalogError(f"{metric.source}: refers to the metric {other}, which no row describes.")
+    for spoiled in catalog.contaminations:
+        if spoiled.metric not in known:
+            raise CatalogError(f"{spoiled.source}: names the metric {spoiled.metric}, which no row describes.")
     for alias in catalog.aliases:
         described = alias.metric in known or any(match(f, alias.metric) is not None for f in families)
         if not described and not PLACEHOLDER.search(alias.metric):

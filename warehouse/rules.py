@@ -12,6 +12,7 @@ from typing import Final
 
 import duckdb
 
+from warehouse.catalog import Catalog, catalog_hash
 from warehouse.catalog_files import CatalogError, Rule
 from warehouse.rule_sql import RuleInstance, condition, instances
 
@@ -26,6 +27,9 @@ _PRECISION: Final = {
     "text": (1e-6, 0.0),
 }
 """What a log of each precision rounds away from a value: relative, absolute."""
+
+_STATE: Final = "fct_rule_break"
+"""Name under which etl_model_state remembers what each run was last checked with."""
 
 _SINGLE_KINDS: Final = ("finite", "domain", "integer", "monotone", "steady")
 
@@ -46,29 +50,41 @@ class RuleRefresh:
 
 
 def refresh_rule_breaks(
-    con: duckdb.DuckDBPyConnection, rules: Sequence[Rule], run_ids: Iterable[int] | None = None
+    con: duckdb.DuckDBPyConnection, catalog: Catalog, run_ids: Iterable[int] | None = None
 ) -> RuleRefresh:
-    """Replace the rows of fct_rule_break for the given runs.
+    """Bring fct_rule_break up to date.
 
     Only current points are judged: a step that a later attempt logged again counts once.
 
     Args:
         con: A connection to the working file. The statements run in the caller's transaction, if any.
-        rules: The rules of the catalogue.
-        run_ids: Runs to check; None for all.
+        catalog: The catalogue; its rules are compiled once.
+        run_ids: Runs to check again; None for those whose log, or whose catalogue, has changed since they
+            were last checked.
 
     Raises:
         CatalogError: If a rule is not one that can be compiled.
     """
-    con.execute("create or replace temp table _rule_run as " + _runs_sql(run_ids is None), _ids(run_ids))
-    con.execute("delete from fct_rule_break where run_id in (select run_id from _rule_run)")
-    if run_ids is None:
-        con.execute("delete from fct_rule_break where run_id not in (select run_id from dim_run)")
+    rules = catalog.rules
+    version = catalog_hash(catalog)
+    con.execute("create or replace temp table _rule_run as " + _runs_sql(), [version])
+    if run_ids is not None:
+        con.execute("update _rule_run set is_wanted = list_contains(?::bigint[], run_id)", [list(run_ids)])
+    con.execute("delete from _rule_run where not is_wanted")
+    con.execute(
+        """
+        delete from fct_rule_break
+        where run_id in (select run_id from _rule_run) or run_id not in (select run_id from dim_run)
+        """
+    )
     metric_ids = dict(con.execute("select metric, metric_id from dim_metric").fetchall())
     bound = instances(rules, metric_ids)
-    statements = [_single_value_sql(rules), *(_pivot_sql(part, metric_ids) for part in _chunks(bound))]
+    statements = []
+    if con.execute("select 1 from _rule_run limit 1").fetchone():
+        statements = [_single_value_sql(rules), *(_pivot_sql(part, metric_ids) for part in _chunks(bound))]
     for statement in statements:
         con.execute(f"insert into fct_rule_break {statement}")
+    _remember(con, version)
     stored = con.execute(
         "select count(*) from fct_rule_break where run_id in (select run_id from _rule_run)"
     ).fetchone()
@@ -87,23 +103,39 @@ def check_rules(rules: Iterable[Rule]) -> None:
             instances([rule], ())
 
 
-def _ids(run_ids: Iterable[int] | None) -> list[list[int]]:
-    return [] if run_ids is None else [list(run_ids)]
-
-
-def _runs_sql(all_runs: bool) -> str:
-    """Return the runs to check, each with what its log rounds away."""
+def _runs_sql() -> str:
+    """Return the runs, each with what its log rounds away and whether it has changed since the last check."""
     relative = " ".join(f"when '{name}' then {rel!r}" for name, (rel, _) in _PRECISION.items())
     absolute = " ".join(f"when '{name}' then {absolute!r}" for name, (_, absolute) in _PRECISION.items())
-    where = "" if all_runs else "where list_contains(?::bigint[], run_id)"
     return f"""
 select
-    run_id,
-    regexp_replace(lower(coalesce(framework, '')), '[^a-z0-9]', '', 'g') as framework,
-    (case log_precision {relative} else 0 end)::double as precision_relative,
-    (case log_precision {absolute} else 0 end)::double as precision_absolute
-from dim_run
-{where}"""
+    run.run_id,
+    concat_ws('|', run.content_hash, run.framework, run.log_precision) as input_version,
+    regexp_replace(lower(coalesce(run.framework, '')), '[^a-z0-9]', '', 'g') as framework,
+    (case run.log_precision {relative} else 0 end)::double as precision_relative,
+    (case run.log_precision {absolute} else 0 end)::double as precision_absolute,
+    (state.fingerprint, state.input_version) is distinct from (
+        ?, concat_ws('|', run.content_hash, run.framework, run.log_precision)
+    ) as is_wanted
+from dim_run as run
+left join etl_model_state as state
+    on state.model = '{_STATE}' and state.build_key = run.run_id::varchar"""
+
+
+def _remember(con: duckdb.DuckDBPyConnection, version: str) -> None:
+    con.execute(
+        f"""
+        delete from etl_model_state
+        where model = '{_STATE}' and build_key not in (select run_id::varchar from dim_run)
+        """
+    )
+    con.execute(
+        f"""
+        insert or replace into etl_model_state
+        select '{_STATE}', run_id::varchar, ?, input_version, now() at time zone 'UTC' from _rule_run
+        """,
+        [version],
+    )
 
 
 def _severity(rule: Rule) -> str:

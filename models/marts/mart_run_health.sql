@@ -21,7 +21,7 @@ anomalies as (
     select
         run_id,
         count(*) filter (where severity = 'error') as error_count,
-        count(*) filter (where severity != 'error') as warning_count
+        count(*) filter (where severity = 'warning') as warning_count
     from mart_anomaly
     group by run_id
 ),
@@ -68,7 +68,7 @@ select
     coalesce(point_counts.nonfinite_points, 0) as nonfinite_points,  -- current values that are not finite
     point_counts.first_nonfinite_step,  -- first step with such a value
     coalesce(anomalies.error_count, 0) as error_count,  -- broken rules of severity error
-    coalesce(anomalies.warning_count, 0) as warning_count,  -- broken rules of less weight
+    coalesce(anomalies.warning_count, 0) as warning_count,  -- broken rules of severity warning
     runs.issue_count as quarantined_lines  -- pieces of the log that could not be read
 from runs
 cross join focus

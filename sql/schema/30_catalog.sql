@@ -33,3 +33,15 @@ comment on column dim_rule.absolute_tolerance is 'Allowed miss, in the unit of t
 comment on column dim_rule.relative_tolerance is 'Allowed miss, relative to the compared values.';
 comment on column dim_rule.origin is 'How the rule is known: code, definition or inferred from a log.';
 comment on column dim_rule.meaning is 'What a break means.';
+
+create table if not exists dim_contamination (
+    cause varchar not null,
+    metric varchar not null,
+    reason varchar not null,
+    primary key (cause, metric)
+);
+comment on table dim_contamination is
+'A metric that leaves the drift tests in a step that a cause has spoiled. Grain: cause, metric.';
+comment on column dim_contamination.cause is 'Cause, as in mart_anomaly.';
+comment on column dim_contamination.metric is 'The spoiled metric.';
+comment on column dim_contamination.reason is 'How it is spoiled.';
