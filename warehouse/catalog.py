@@ -62,9 +62,7 @@ RESOLUTION_SCHEMA: Final = pa.schema(
 different_population for one that stays its own metric; uncatalogued for one that nobody described.
 """
 
-_TIME_WORDS = re.compile(
-    r"(^|[/_. -])(time|timing|timings|timeperf|latency|elapsed|seconds|duration)([/_. -]|$)", re.I
-)
+_TIME_WORDS = re.compile(r"(^|[/_. -])(time|timing|timings|timeperf|latency|elapsed|seconds|duration)([/_. -]|$)", re.I)
 _STAGE_WORDS: Final = (
     ("evaluation", re.compile(r"(^|[/_])(eval|val|valid|validation|test)([/_-]|$)", re.I)),
     ("reward", re.compile(r"reward|score|return|advantage", re.I)),
@@ -202,9 +200,7 @@ def catalog_hash(catalog: Catalog) -> str:
     return hashlib.sha256(repr(catalog).encode()).hexdigest()[:16]
 
 
-def dimension_tables(
-    catalog: Catalog, extra_metrics: Iterable[str | ExtraMetric] = ()
-) -> dict[str, pa.Table]:
+def dimension_tables(catalog: Catalog, extra_metrics: Iterable[str | ExtraMetric] = ()) -> dict[str, pa.Table]:
     """Lay the catalogue out as the tables of the star, columns in the order of sql/schema.
 
     Args:
@@ -393,9 +389,7 @@ def _inferred(extra: ExtraMetric, catalog: Catalog) -> Metric:
     """Describe a metric that nobody described, by its name and by what its data show."""
     is_time = bool(_TIME_WORDS.search(extra.metric))
     category = catalog.category(UNCATALOGUED)
-    stage = (
-        "time" if is_time else next((s for s, w in _STAGE_WORDS if w.search(extra.metric)), category.stage)
-    )
+    stage = "time" if is_time else next((s for s, w in _STAGE_WORDS if w.search(extra.metric)), category.stage)
     scale = _inferred_scale(extra, is_time)
     return Metric(
         metric=extra.metric,
@@ -456,9 +450,7 @@ def _category_table(catalog: Catalog) -> pa.Table:
             }
             for c in catalog.categories
         ],
-        schema=_schema(
-            "category:s ordinal:i label_en:s label_zh:s causal_tier:i tier_name:s stage:s description:s"
-        ),
+        schema=_schema("category:s ordinal:i label_en:s label_zh:s causal_tier:i tier_name:s stage:s description:s"),
     )
 
 
@@ -487,24 +479,16 @@ def _alias_table(catalog: Catalog) -> pa.Table:
             "metric": a.metric,
             "equivalence": a.equivalence,
             "factor": a.factor,
-            "note": " ".join(part for part in (f"Version: {a.version}." if a.version else "", a.note) if part)
-            or None,
+            "note": " ".join(part for part in (f"Version: {a.version}." if a.version else "", a.note) if part) or None,
         }
         for a in catalog.aliases
     ]
-    return pa.Table.from_pylist(
-        rows, schema=_schema("framework:s name:s metric:s equivalence:s factor:f note:s")
-    )
+    return pa.Table.from_pylist(rows, schema=_schema("framework:s name:s metric:s equivalence:s factor:f note:s"))
 
 
 def _input_table(index: _Index, metrics: list[Metric]) -> pa.Table:
     names = {m.metric for m in metrics}
-    rows = [
-        {"metric": m.metric, "input_metric": part}
-        for m in metrics
-        for part in m.computed_from
-        if part in names
-    ]
+    rows = [{"metric": m.metric, "input_metric": part} for m in metrics for part in m.computed_from if part in names]
     return pa.Table.from_pylist(rows, schema=_schema("metric:s input_metric:s"))
 
 

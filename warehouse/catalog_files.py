@@ -246,15 +246,11 @@ class Row:
             return Domain()
         matched = _DOMAIN.match(value)
         if not matched:
-            raise self.fail(
-                column, f"{value!r} is no interval", "write one such as [0,1], (0,inf) or int [1,inf)"
-            )
+            raise self.fail(column, f"{value!r} is no interval", "write one such as [0,1], (0,inf) or int [1,inf)")
         try:
             low, high = float(matched[3]), float(matched[4])
         except ValueError:
-            raise self.fail(
-                column, f"{value!r} has a bound that is no number", "write numbers or inf"
-            ) from None
+            raise self.fail(column, f"{value!r} has a bound that is no number", "write numbers or inf") from None
         if low > high:
             raise self.fail(column, f"{value!r} is empty", "write the smaller bound first")
         return Domain(
@@ -407,9 +403,7 @@ def _metric(row: Row, categories: dict[str, Category]) -> Metric:
         scale_constant=row.number("scale_constant"),
         parity_class=row.choice("parity_class", PARITY_CLASSES),
         duplicates_of=row.optional("duplicates_of"),
-        computed_from=tuple(
-            part.strip() for part in (row.optional("computed_from") or "").split(";") if part.strip()
-        ),
+        computed_from=tuple(part.strip() for part in (row.optional("computed_from") or "").split(";") if part.strip()),
         aggregation=row.optional("aggregation"),
         observed_low=row.number("observed_low"),
         observed_high=row.number("observed_high"),
@@ -429,15 +423,11 @@ def _alias(row: Row) -> Alias:
     if equivalence == "scaled" and not factor:
         raise row.fail("factor", "a scaled alias has no factor", "write what to multiply the value by")
     if equivalence != "scaled" and factor not in (None, 1.0):
-        raise row.fail(
-            "factor", f"{equivalence} aliases are not multiplied", "leave it empty or write scaled"
-        )
+        raise row.fail("factor", f"{equivalence} aliases are not multiplied", "leave it empty or write scaled")
     name, metric = row.text("name"), row.text("metric")
     extra = set(PLACEHOLDER.findall(metric)) - set(PLACEHOLDER.findall(name))
     if extra:
-        raise row.fail(
-            "metric", f"{{{extra.pop()}}} does not occur in the name", "use the placeholders of the name"
-        )
+        raise row.fail("metric", f"{{{extra.pop()}}} does not occur in the name", "use the placeholders of the name")
     return Alias(
         framework=row.text("framework"),
         version=row.optional("version") or "",
@@ -504,9 +494,7 @@ def _check_references(catalog: Catalog) -> None:
     families = [m.metric for m in catalog.metrics if m.is_family]
     for metric in catalog.metrics:
         if metric.causal_tier not in tiers:
-            raise CatalogError(
-                f"{metric.source}: causal tier {metric.causal_tier} is not in tiers.csv; add it there."
-            )
+            raise CatalogError(f"{metric.source}: causal tier {metric.causal_tier} is not in tiers.csv; add it there.")
         for other in (*([metric.duplicates_of] if metric.duplicates_of else []), *metric.computed_from):
             if other not in known:
                 raise CatalogError(f"{metric.source}: refers to the metric {other}, which no row describes.")
@@ -516,16 +504,12 @@ def _check_references(catalog: Catalog) -> None:
     for alias in catalog.aliases:
         described = alias.metric in known or any(match(f, alias.metric) is not None for f in families)
         if not described and not PLACEHOLDER.search(alias.metric):
-            raise CatalogError(
-                f"{alias.source}: stands for the metric {alias.metric}, which no row describes."
-            )
+            raise CatalogError(f"{alias.source}: stands for the metric {alias.metric}, which no row describes.")
 
 
 def _unique(keys: Iterable[tuple[object, str]], what: str) -> None:
     seen: dict[object, str] = {}
     for key, source in keys:
         if key in seen:
-            raise CatalogError(
-                f"{source}: the {what} {key} is already described in {seen[key]}; keep one of the rows."
-            )
+            raise CatalogError(f"{source}: the {what} {key} is already described in {seen[key]}; keep one of the rows.")
         seen[key] = source

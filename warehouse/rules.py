@@ -12,7 +12,6 @@ from typing import Final
 
 import duckdb
 
-from warehouse.catalog import Catalog, catalog_hash
 from warehouse.catalog_files import CatalogError, Rule
 from warehouse.rule_sql import RuleInstance, condition, instances
 
@@ -28,10 +27,20 @@ _PRECISION: Final = {
 }
 """What a log of each precision rounds away from a value: relative, absolute."""
 
-_STATE: Final = "fct_rule_break"
-"""Name under which etl_model_state remembers what each run was last checked with."""
-
 _SINGLE_KINDS: Final = ("finite", "domain", "integer", "monotone", "steady")
+
+# The runs, each with what its log rounds away.
+_RUNS_SQL: Final = f"""
+select
+    run_id,
+    regexp_replace(lower(coalesce(framework, '')), '[^a-z0-9]', '', 'g') as framework,
+    (case log_precision
+        {" ".join(f"when '{name}' then {rel!r}" for name, (rel, _) in _PRECISION.items())}
+        else 0 end)::double as precision_relative,
+    (case log_precision
+        {" ".join(f"when '{name}' then {absolute!r}" for name, (_, absolute) in _PRECISION.items())}
+        else 0 end)::double as precision_absolute
+from dim_run"""
 
 
 @dataclass(frozen=True)
@@ -50,27 +59,23 @@ class RuleRefresh:
 
 
 def refresh_rule_breaks(
-    con: duckdb.DuckDBPyConnection, catalog: Catalog, run_ids: Iterable[int] | None = None
+    con: duckdb.DuckDBPyConnection, rules: Sequence[Rule], run_ids: Iterable[int] | None = None
 ) -> RuleRefresh:
-    """Bring fct_rule_break up to date.
+    """Replace the rows of fct_rule_break for the given runs.
 
     Only current points are judged: a step that a later attempt logged again counts once.
 
     Args:
         con: A connection to the working file. The statements run in the caller's transaction, if any.
-        catalog: The catalogue; its rules are compiled once.
-        run_ids: Runs to check again; None for those whose log, or whose catalogue, has changed since they
-            were last checked.
+        rules: The rules of the catalogue; they are compiled once.
+        run_ids: Runs to check; None for all.
 
     Raises:
         CatalogError: If a rule is not one that can be compiled.
     """
-    rules = catalog.rules
-    version = catalog_hash(catalog)
-    con.execute("create or replace temp table _rule_run as " + _runs_sql(), [version])
+    con.execute("create or replace temp table _rule_run as " + _RUNS_SQL)
     if run_ids is not None:
-        con.execute("update _rule_run set is_wanted = list_contains(?::bigint[], run_id)", [list(run_ids)])
-    con.execute("delete from _rule_run where not is_wanted")
+        con.execute("delete from _rule_run where not list_contains(?::bigint[], run_id)", [list(run_ids)])
     con.execute(
         """
         delete from fct_rule_break
@@ -84,7 +89,6 @@ def refresh_rule_breaks(
         statements = [_single_value_sql(rules), *(_pivot_sql(part, metric_ids) for part in _chunks(bound))]
     for statement in statements:
         con.execute(f"insert into fct_rule_break {statement}")
-    _remember(con, version)
     stored = con.execute(
         "select count(*) from fct_rule_break where run_id in (select run_id from _rule_run)"
     ).fetchone()
@@ -101,41 +105,6 @@ def check_rules(rules: Iterable[Rule]) -> None:
     for rule in rules:
         if rule.kind == "expression":
             instances([rule], ())
-
-
-def _runs_sql() -> str:
-    """Return the runs, each with what its log rounds away and whether it has changed since the last check."""
-    relative = " ".join(f"when '{name}' then {rel!r}" for name, (rel, _) in _PRECISION.items())
-    absolute = " ".join(f"when '{name}' then {absolute!r}" for name, (_, absolute) in _PRECISION.items())
-    return f"""
-select
-    run.run_id,
-    concat_ws('|', run.content_hash, run.framework, run.log_precision) as input_version,
-    regexp_replace(lower(coalesce(run.framework, '')), '[^a-z0-9]', '', 'g') as framework,
-    (case run.log_precision {relative} else 0 end)::double as precision_relative,
-    (case run.log_precision {absolute} else 0 end)::double as precision_absolute,
-    (state.fingerprint, state.input_version) is distinct from (
-        ?, concat_ws('|', run.content_hash, run.framework, run.log_precision)
-    ) as is_wanted
-from dim_run as run
-left join etl_model_state as state
-    on state.model = '{_STATE}' and state.build_key = run.run_id::varchar"""
-
-
-def _remember(con: duckdb.DuckDBPyConnection, version: str) -> None:
-    con.execute(
-        f"""
-        delete from etl_model_state
-        where model = '{_STATE}' and build_key not in (select run_id::varchar from dim_run)
-        """
-    )
-    con.execute(
-        f"""
-        insert or replace into etl_model_state
-        select '{_STATE}', run_id::varchar, ?, input_version, now() at time zone 'UTC' from _rule_run
-        """,
-        [version],
-    )
 
 
 def _severity(rule: Rule) -> str:
@@ -178,7 +147,9 @@ def _about(rule: Rule) -> str:
 
 def _finite(rule: Rule) -> str:
     where = f"p.is_current and p.value_kind <> 'finite'{_about(rule)}"
-    return _charge(rule, "coalesce(p.raw_text || ' (' || p.value_kind || ')', p.value_kind)", "'a finite number'", _POINT, where)
+    return _charge(
+        rule, "coalesce(p.raw_text || ' (' || p.value_kind || ')', p.value_kind)", "'a finite number'", _POINT, where
+    )
 
 
 def _domain(rule: Rule) -> str:
