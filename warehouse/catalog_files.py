@@ -1,189 +1,38 @@
-"""The files of catalog/ as data: what a row means, and the check of every row.
+"""Reading the files of catalog/, with a check of every row: file and line are in each error.
 
-Here belong the shapes of the catalogue and the reading of its CSV files, with file and line in each
-error. Finding the metric behind a name and laying the catalogue out as dimensions do not belong here
-(see warehouse/catalog.py), nor does the compiling of rules (warehouse/rules.py).
+What a row means is in warehouse/catalog_model.py.
 """
 
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
+from warehouse.catalog_model import (
+    BETTER,
+    CONFIDENCES,
+    DEFAULT_RELATIVE_TOLERANCE,
+    EQUIVALENCES,
+    LIMIT_KINDS,
+    PARITY_CLASSES,
+    RULE_KINDS,
+    SCALES,
+    SEVERITIES,
+    STAGES,
+    Alias,
+    Catalog,
+    CatalogError,
+    Category,
+    Contamination,
+    Domain,
+    Metric,
+    Rule,
+)
 from warehouse.templates import PLACEHOLDER, match
-
-STAGES: Final = ("data", "rollout_or_weight_sync", "training", "reward", "evaluation", "queue", "time")
-BETTER: Final = ("up", "down", "target_0", "target_1", "none")
-SCALES: Final = ("identity", "log", "logit", "asinh", "exact", "cumulative", "constant")
-PARITY_CLASSES: Final = ("exact", "paired", "schedule", "hardware")
-EQUIVALENCES: Final = ("exact", "scaled", "approximate", "different_population")
-MERGED: Final = ("exact", "scaled")
-CONFIDENCES: Final = ("low", "medium", "high")
-LIMIT_KINDS: Final = ("absolute", "relative")
-RULE_KINDS: Final = ("expression", "finite", "domain", "integer", "monotone", "steady")
-SEVERITIES: Final = ("error", "warning", "off")
-ANY_FRAMEWORK: Final = "any"
-DEFAULT_RELATIVE_TOLERANCE: Final = 1e-5
-"""Allowed miss of a rule that states none: frameworks average in single precision."""
-
-UNCATALOGUED: Final = "uncatalogued"
 
 _DOMAIN = re.compile(r"^(int )?([\[(])([^,]+),([^\])]+)([\])])$")
 T = TypeVar("T")
-
-
-class CatalogError(Exception):
-    """A row of the catalogue is wrong; the message names the file, the line, the fault and the remedy."""
-
-
-@dataclass(frozen=True)
-class Category:
-    """A group of metrics, in the order of the catalogue."""
-
-    category: str
-    ordinal: int
-    label_en: str
-    label_zh: str
-    causal_tier: int
-    stage: str
-    description: str
-
-
-@dataclass(frozen=True)
-class Domain:
-    """The values that a metric can have; None where there is no bound."""
-
-    low: float | None = None
-    high: float | None = None
-    low_open: bool = False
-    high_open: bool = False
-    is_integer: bool = False
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One row of catalog/metrics. `metric` may be a template such as `eval/{dataset}_Pass@{k}`.
-
-    Attributes:
-        computed_from: Metrics of the same step that this one is computed from.
-        scale_constant: Floor of `log`, width of `asinh`, offset of `logit`; None elsewhere.
-        source: The file and line of the row.
-    """
-
-    metric: str
-    category: str
-    stage: str
-    causal_tier: int
-    label_en: str
-    label_zh: str
-    meaning: str
-    advice: str | None
-    unit: str | None
-    better: str
-    domain: Domain
-    scale: str
-    scale_constant: float | None
-    parity_class: str
-    duplicates_of: str | None
-    computed_from: tuple[str, ...]
-    aggregation: str | None
-    observed_low: float | None
-    observed_high: float | None
-    provenance: str
-    confidence: str
-    focus_rank: int | None
-    practical_limit: float | None
-    practical_limit_kind: str | None
-    practical_limit_source: str | None
-    source: str
-
-    @property
-    def is_family(self) -> bool:
-        """Whether the row describes a family of metrics, not a single one."""
-        return bool(PLACEHOLDER.search(self.metric))
-
-
-@dataclass(frozen=True)
-class Alias:
-    """One row of catalog/aliases: a name as a framework writes it. Both names may be templates."""
-
-    framework: str
-    version: str
-    name: str
-    metric: str
-    equivalence: str
-    factor: float
-    note: str
-    source: str
-
-
-@dataclass(frozen=True)
-class Rule:
-    """One row of catalog/rules: what must hold within a step.
-
-    Attributes:
-        rule_id: Its name.
-        kind: "expression", or one of the checks whose bounds are in the metric's own row.
-        metric: The metric that a break is charged to; a template where the rule is about a family.
-            Empty for the checks that apply to every metric.
-        expression: SQL over metric names in double quotes; empty for the other kinds.
-        where: For templates: a comparison of two placeholders, `k < k2`.
-        absolute_tolerance: Allowed miss, in the unit of the compared values.
-        relative_tolerance: Allowed miss relative to the compared values.
-        severity: Default severity; "off" where the rule holds for named frameworks only.
-        severity_by_framework: Severity for frameworks that differ from the default.
-        origin: code, definition, or inferred: how the rule is known.
-        meaning: What a break means.
-        source: The file and line of the row.
-    """
-
-    rule_id: str
-    kind: str
-    metric: str
-    expression: str
-    where: str
-    absolute_tolerance: float
-    relative_tolerance: float
-    severity: str
-    severity_by_framework: tuple[tuple[str, str], ...]
-    origin: str
-    meaning: str
-    source: str
-
-
-@dataclass(frozen=True)
-class Contamination:
-    """A metric that leaves the drift tests in a step that `cause` has spoiled."""
-
-    cause: str
-    metric: str
-    reason: str
-    source: str
-
-
-@dataclass(frozen=True)
-class Catalog:
-    """All that catalog/ says."""
-
-    tiers: tuple[tuple[int, str, str], ...]
-    categories: tuple[Category, ...]
-    metrics: tuple[Metric, ...]
-    aliases: tuple[Alias, ...]
-    rules: tuple[Rule, ...]
-    contaminations: tuple[Contamination, ...]
-
-    def category(self, name: str) -> Category:
-        """Return the category called `name`.
-
-        Raises:
-            KeyError: If there is none.
-        """
-        for category in self.categories:
-            if category.category == name:
-                return category
-        raise KeyError(name)
 
 
 class Row:
@@ -481,30 +330,37 @@ def _contamination(row: Row) -> Contamination:
 
 def _check_references(catalog: Catalog) -> None:
     """Raise for a key that is there twice and for a reference to something that is not there."""
-    tiers = {tier for tier, _, _ in catalog.tiers}
-    for category in catalog.categories:
-        if category.causal_tier not in tiers:
-            raise CatalogError(
-                f"categories.csv: {category.category}: causal tier {category.causal_tier} is not in tiers.csv."
-            )
     _unique(((m.metric, m.source) for m in catalog.metrics), "metric")
     _unique((((a.framework, a.name, a.metric), a.source) for a in catalog.aliases), "alias")
     _unique(((r.rule_id, r.source) for r in catalog.rules), "rule")
+    _check_tiers(catalog)
     known = {m.metric for m in catalog.metrics}
-    families = [m.metric for m in catalog.metrics if m.is_family]
-    for metric in catalog.metrics:
-        if metric.causal_tier not in tiers:
-            raise CatalogError(f"{metric.source}: causal tier {metric.causal_tier} is not in tiers.csv; add it there.")
-        for other in (*([metric.duplicates_of] if metric.duplicates_of else []), *metric.computed_from):
-            if other not in known:
-                raise CatalogError(f"{metric.source}: refers to the metric {other}, which no row describes.")
-    for spoiled in catalog.contaminations:
-        if spoiled.metric not in known:
-            raise CatalogError(f"{spoiled.source}: names the metric {spoiled.metric}, which no row describes.")
-    for alias in catalog.aliases:
-        described = alias.metric in known or any(match(f, alias.metric) is not None for f in families)
-        if not described and not PLACEHOLDER.search(alias.metric):
-            raise CatalogError(f"{alias.source}: stands for the metric {alias.metric}, which no row describes.")
+    references = [
+        *((m.source, m.duplicates_of) for m in catalog.metrics if m.duplicates_of),
+        *((m.source, other) for m in catalog.metrics for other in m.computed_from),
+        *((c.source, c.metric) for c in catalog.contaminations),
+        *((a.source, a.metric) for a in catalog.aliases if not _fits_family(catalog, a.metric)),
+    ]
+    for source, name in references:
+        if name not in known:
+            raise CatalogError(f"{source}: refers to the metric {name}, which no row of metrics/ describes.")
+
+
+def _check_tiers(catalog: Catalog) -> None:
+    tiers = {tier for tier, _, _ in catalog.tiers}
+    used = [
+        *((f"categories.csv: {c.category}", c.causal_tier) for c in catalog.categories),
+        *((m.source, m.causal_tier) for m in catalog.metrics),
+    ]
+    for source, tier in used:
+        if tier not in tiers:
+            raise CatalogError(f"{source}: causal tier {tier} is not in tiers.csv; add it there.")
+
+
+def _fits_family(catalog: Catalog, name: str) -> bool:
+    if PLACEHOLDER.search(name):
+        return True
+    return any(match(m.metric, name) is not None for m in catalog.metrics if m.is_family)
 
 
 def _unique(keys: Iterable[tuple[object, str]], what: str) -> None:

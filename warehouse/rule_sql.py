@@ -12,7 +12,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from warehouse.catalog_files import CatalogError, Rule
+from warehouse.catalog_model import CatalogError, Rule
 from warehouse.templates import PLACEHOLDER, fill, match
 
 _TOLERANT = (exp.LTE, exp.GTE, exp.EQ)
@@ -35,7 +35,7 @@ class RuleInstance:
     metrics: tuple[str, ...]
 
 
-def parse_expression(rule: Rule) -> exp.Expression:
+def parse_expression(rule: Rule) -> exp.Expr:
     """Return the syntax tree of a rule's expression.
 
     Raises:
@@ -45,19 +45,19 @@ def parse_expression(rule: Rule) -> exp.Expression:
     parts = rule.expression.split('"')
     text = '"'.join(part if n % 2 else PLACEHOLDER.sub("1", part) for n, part in enumerate(parts))
     try:
-        tree = sqlglot.parse_one(f"select {text}", dialect="duckdb")
+        selected = _selected(text)
     except SqlglotError as error:
         raise CatalogError(
             f"{rule.source}: the expression of {rule.rule_id} is not SQL ({str(error).splitlines()[0]}); "
             'write metric names in double quotes, such as "time/step" >= 0.'
         ) from error
-    columns = list(tree.find_all(exp.Column))
-    if len(tree.selects) != 1 or not columns or any(not c.this.quoted for c in columns):
+    columns = [] if selected is None else list(selected.find_all(exp.Column))
+    if selected is None or not columns or any(not c.this.quoted for c in columns):
         raise CatalogError(
             f"{rule.source}: the expression of {rule.rule_id} must be one comparison of metric names in "
             'double quotes, such as "time/step" >= 0.'
         )
-    return tree.selects[0]
+    return selected
 
 
 def instances(rules: Iterable[Rule], metrics: Iterable[str]) -> tuple[RuleInstance, ...]:
@@ -90,7 +90,8 @@ def condition(instance: RuleInstance, columns: Mapping[str, str]) -> str:
         columns: For each metric the column that holds its value. Beside them the relation must have
             `precision_relative` and `precision_absolute`: what the log of the run rounds away.
     """
-    tree = sqlglot.parse_one(f"select {instance.expression}", dialect="duckdb").selects[0]
+    tree = _selected(instance.expression)
+    assert tree is not None, "instances() has parsed the expression before"
     rule = instance.rule
     for node in list(tree.find_all(*_TOLERANT)):
         if not any(isinstance(side, exp.Predicate | exp.Paren) and side.find(exp.Predicate) for side in _sides(node)):
@@ -108,18 +109,18 @@ def condition(instance: RuleInstance, columns: Mapping[str, str]) -> str:
 _PRECISION = ("precision_relative", "precision_absolute")
 
 
-def _sides(node: exp.Expression) -> tuple[exp.Expression, exp.Expression]:
+def _sides(node: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
     return node.args["this"], node.args["expression"]
 
 
-def _replaced(tree: exp.Expression, old: exp.Expression, new: exp.Expression) -> exp.Expression:
+def _replaced(tree: exp.Expr, old: exp.Expr, new: exp.Expr) -> exp.Expr:
     if old is tree:
         return new
     old.replace(new)
     return tree
 
 
-def _tolerant(node: exp.Expression, rule: Rule) -> exp.Expression:
+def _tolerant(node: exp.Expr, rule: Rule) -> exp.Expr:
     """Return a comparison that allows for the rule's tolerance and for the precision of the log.
 
     The values carry a relative error of what frameworks compute in single precision, and each of them
@@ -138,7 +139,15 @@ def _tolerant(node: exp.Expression, rule: Rule) -> exp.Expression:
         text = f"({left}) + {allowed} >= ({right})"
     else:
         text = f"abs(({left}) - ({right})) <= {allowed}"
-    return sqlglot.parse_one(f"select ({text})", dialect="duckdb").selects[0]
+    made = _selected(f"({text})")
+    assert made is not None, text
+    return made
+
+
+def _selected(text: str) -> exp.Expr | None:
+    """Return the syntax tree of one SQL expression, None where `text` holds several."""
+    tree = sqlglot.parse_one(f"select {text}", dialect="duckdb")
+    return tree.selects[0] if isinstance(tree, exp.Select) and len(tree.selects) == 1 else None
 
 
 def _metric_names(rule: Rule) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -12,7 +12,7 @@ from typing import Final
 
 import duckdb
 
-from warehouse.catalog_files import CatalogError, Rule
+from warehouse.catalog_model import Rule
 from warehouse.rule_sql import RuleInstance, condition, instances
 
 WIDEST_PIVOT: Final = 400
@@ -276,6 +276,3 @@ def _break(instance: RuleInstance, columns: dict[str, str]) -> str:
 
 def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
-
-
-__all__ = ["CatalogError", "RuleRefresh", "check_rules", "refresh_rule_breaks"]
