@@ -156,7 +156,7 @@ def _first_differences(con: duckdb.DuckDBPyConnection, pair_id: int) -> list[Fir
 
 
 def _parity(con: duckdb.DuckDBPyConnection, pair_id: int) -> str:
-    row = con.execute(
+    rows = con.execute(
         """
         select count(*), count(*) filter (where not o.is_censored),
             min(o.onset_step) filter (where not o.is_censored)
@@ -165,10 +165,11 @@ def _parity(con: duckdb.DuckDBPyConnection, pair_id: int) -> str:
         where o.pair_id = ? and o.onset_kind = 'first_diff' and m.parity_class = 'exact' and m.stage = 'data'
         """,
         [pair_id],
-    ).fetchone()
-    if row is None or not row[0]:
+    ).fetchall()
+    metrics, broken, step = rows[0]
+    if not metrics:
         return "not logged"
-    return "equal at every step" if not row[1] else f"broken at step {row[2]}"
+    return f"broken at step {step}" if broken else "equal at every step"
 
 
 def _anomalies(con: duckdb.DuckDBPyConnection, run_id: int) -> list[Anomaly]:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -51,6 +52,15 @@ def open_writer(path: Path, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator
         yield con
     finally:
         con.close()
+
+
+def scalar(con: duckdb.DuckDBPyConnection, sql: str, parameters: list | None = None) -> Any:
+    """Return the first value of the first row; None where there is no row.
+
+    All rows are fetched: DuckDB refuses further work on a connection with an unread result.
+    """
+    rows = con.execute(sql, parameters or []).fetchall()
+    return rows[0][0] if rows else None
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from warehouse import lake as lake_files
 from warehouse.catalog import Catalog, ExtraMetric, catalog_hash, dimension_tables, resolve
+from warehouse.connection import scalar
 from warehouse.contract import stable_id
 from warehouse.lake import MigrationRecord, RunRecord
 
@@ -85,8 +86,7 @@ def _load(
     stored = dict(con.execute("select run_id, content_hash from dim_run").fetchall())
     stored_names = dict(con.execute("select run_id, migration || '/' || run_name from dim_run").fetchall())
     version = catalog_hash(catalog)
-    old_version = con.execute("select value from etl_state where name = 'catalog_hash'").fetchone()
-    is_new_catalog = old_version is None or old_version[0] != version
+    is_new_catalog = scalar(con, "select value from etl_state where name = 'catalog_hash'") != version
     removed = stored.keys() - names.keys()
     changed = [r for r in runs if stored.get(r.run_id) != r.record.content_hash or is_new_catalog]
     _delete_runs(con, removed)

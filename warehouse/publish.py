@@ -16,6 +16,7 @@ from pathlib import Path
 
 import duckdb
 
+from warehouse.connection import scalar
 from warehouse.runner import quote
 from warehouse.schema import macro_files
 
@@ -73,9 +74,7 @@ def content_version(con: duckdb.DuckDBPyConnection) -> str:
     return hashlib.sha256(repr((STORAGE_VERSION, rows)).encode()).hexdigest()[:16]
 
 
-def publish(
-    con: duckdb.DuckDBPyConnection, target: Path, report: Callable[[str], None] | None = None
-) -> Publication:
+def publish(con: duckdb.DuckDBPyConnection, target: Path, report: Callable[[str], None] | None = None) -> Publication:
     """Make a copy for readers and swap it in.
 
     Args:
@@ -131,17 +130,14 @@ def _copy_tables(
             con.execute(f"create table next_publication.main.{table} ({_definition(con, table)})")
             con.execute(f"insert into next_publication.main.{table} select * from main.{table}")
             _copy_comments(con, table)
-            row = con.execute(f"select count(*) from next_publication.main.{table}").fetchone()
-            counts[table] = row[0] if row else 0
+            counts[table] = scalar(con, f"select count(*) from next_publication.main.{table}")
             if report:
                 report(table)
         con.execute("create table next_publication.main.publication (version varchar, published_at timestamp)")
         con.execute("insert into next_publication.main.publication values (?, now()::timestamp)", [version])
         con.execute("comment on table next_publication.main.publication is 'What this file is. Grain: file.'")
         con.execute("comment on column next_publication.main.publication.version is 'Hash of the content.'")
-        con.execute(
-            "comment on column next_publication.main.publication.published_at is 'When it was made (UTC).'"
-        )
+        con.execute("comment on column next_publication.main.publication.published_at is 'When it was made (UTC).'")
         _copy_macros(con)
         con.execute("checkpoint next_publication")
     finally:
@@ -171,11 +167,11 @@ def _definition(con: duckdb.DuckDBPyConnection, table: str) -> str:
 
 
 def _copy_comments(con: duckdb.DuckDBPyConnection, table: str) -> None:
-    row = con.execute(
-        "select comment from duckdb_tables() where table_name = ? and database_name = current_database()", [table]
-    ).fetchone()
-    if row and row[0]:
-        con.execute(f"comment on table next_publication.main.{table} is {quote(row[0])}")
+    comment = scalar(
+        con, "select comment from duckdb_tables() where table_name = ? and database_name = current_database()", [table]
+    )
+    if comment:
+        con.execute(f"comment on table next_publication.main.{table} is {quote(comment)}")
     comments = con.execute(
         """
         select column_name, comment from duckdb_columns()
@@ -189,23 +185,22 @@ def _copy_comments(con: duckdb.DuckDBPyConnection, table: str) -> None:
 
 def _copy_macros(con: duckdb.DuckDBPyConnection) -> None:
     """Create the macros in the published file, so that saved queries can use them there."""
-    row = con.execute("select current_database()").fetchone()
-    assert row is not None
+    working = scalar(con, "select current_database()")
     con.execute("use next_publication.main")
     try:
         for path in macro_files():
             con.execute(path.read_text(encoding="utf-8"))
     finally:
-        con.execute(f'use "{row[0]}".main')
+        con.execute(f'use "{working}".main')
 
 
 def _verify(draft: Path, counts: dict[str, int]) -> None:
     check = duckdb.connect(draft, read_only=True)
     try:
         for table, expected in counts.items():
-            row = check.execute(f"select count(*) from {table}").fetchone()
-            if row is None or row[0] != expected:
-                raise PublishError(f"{draft}: {table} has {row and row[0]} rows, expected {expected}.")
+            found = scalar(check, f"select count(*) from {table}")
+            if found != expected:
+                raise PublishError(f"{draft}: {table} has {found} rows, expected {expected}.")
     finally:
         check.close()
     with draft.open("rb") as stream:
@@ -260,8 +255,7 @@ def export_parquet(published: Path, folder: Path, report: Callable[[str], None] 
     """
     con = duckdb.connect(published, read_only=True)
     try:
-        found = con.execute("select version from publication").fetchone()
-        version = found[0] if found else ""
+        version = scalar(con, "select version from publication")
         manifest = folder / _MANIFEST_NAME
         if manifest.exists():
             current = json.loads(manifest.read_text(encoding="utf-8"))
@@ -275,8 +269,8 @@ def export_parquet(published: Path, folder: Path, report: Callable[[str], None] 
         tables = {}
         for table in public_tables(con):
             con.execute(f"copy {table} to {quote(str(draft / f'{table}.parquet'))} (format parquet, compression zstd)")
-            row = con.execute(f"select count(*) from {table}").fetchone()
-            tables[table] = {"file": f"{target.name}/{table}.parquet", "rows": row[0] if row else 0}
+            rows = scalar(con, f"select count(*) from {table}")
+            tables[table] = {"file": f"{target.name}/{table}.parquet", "rows": rows}
             if report:
                 report(table)
     finally:

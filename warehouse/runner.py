@@ -7,10 +7,10 @@ are shadowed by temporary views of the same names that hold the changed keys alo
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import duckdb
 
+from warehouse.connection import scalar
 from warehouse.project import Model, Project
 
 # What the rows of one key are made of. The models by that key are rebuilt where the version changes.
@@ -105,7 +105,7 @@ def build_model(con: duckdb.DuckDBPyConnection, project: Project, model: Model) 
         else:
             action, keys = _build_whole(con, model)
         apply_comments(con, model)
-        rows = 0 if model.materialization == "view" else _scalar(con, f"select count(*) from {model.name}")
+        rows = 0 if model.materialization == "view" else scalar(con, f"select count(*) from {model.name}")
     except BaseException:
         con.rollback()
         raise
@@ -216,7 +216,7 @@ def _shadow(con: duckdb.DuckDBPyConnection, project: Project, model: Model) -> l
 
 
 def _catalog(con: duckdb.DuckDBPyConnection) -> str:
-    return f'"{_scalar(con, "select current_database()")}"'
+    return f'"{scalar(con, "select current_database()")}"'
 
 
 def _state(con: duckdb.DuckDBPyConnection, model: Model) -> dict[str, tuple[str, str]]:
@@ -235,7 +235,7 @@ def _data_version(con: duckdb.DuckDBPyConnection) -> str:
     runs = _KEY_VERSIONS["run_id"]
     pairs = _KEY_VERSIONS["pair_id"]
     return (
-        _scalar(
+        scalar(
             con,
             f"""
         select md5(string_agg(build_key || input_version, '/' order by build_key, input_version))
@@ -268,7 +268,7 @@ def quote(text: str) -> str:
 
 
 def _exists(con: duckdb.DuckDBPyConnection, name: str) -> bool:
-    found = _scalar(
+    found = scalar(
         con,
         f"select count(*) from information_schema.tables "
         f"where table_schema = 'main' and table_catalog = current_database() and table_name = {quote(name)}",
@@ -277,15 +277,11 @@ def _exists(con: duckdb.DuckDBPyConnection, name: str) -> bool:
 
 
 def _drop(con: duckdb.DuckDBPyConnection, name: str) -> None:
-    row = con.execute(
+    kind = scalar(
+        con,
         "select table_type from information_schema.tables "
         "where table_schema = 'main' and table_catalog = current_database() and table_name = ?",
         [name],
-    ).fetchone()
-    if row:
-        con.execute(f"drop {'view' if row[0] == 'VIEW' else 'table'} {name}")
-
-
-def _scalar(con: duckdb.DuckDBPyConnection, sql: str) -> Any:
-    row = con.execute(sql).fetchone()
-    return row[0] if row else None
+    )
+    if kind:
+        con.execute(f"drop {'view' if kind == 'VIEW' else 'table'} {name}")

@@ -6,8 +6,8 @@ from typing import Any
 import dagster as dg
 import duckdb
 
+from warehouse.connection import scalar
 from warehouse.project import Model, column_lineage
-from warehouse.runner import quote
 
 POOL = "warehouse"
 PREVIEW_ROWS = 8
@@ -28,9 +28,8 @@ def table_metadata(con: duckdb.DuckDBPyConnection, table: str) -> dict[str, Any]
         """,
         [table],
     ).fetchall()
-    row = con.execute(f"select count(*) from {table}").fetchone()
     return {
-        "dagster/row_count": row[0] if row else 0,
+        "dagster/row_count": scalar(con, f"select count(*) from {table}"),
         "dagster/table_name": f"main.{table}",
         "dagster/column_schema": dg.TableSchema(
             columns=[dg.TableColumn(name=n, type=t, description=c) for n, t, c in columns]
@@ -64,9 +63,3 @@ def _preview(con: duckdb.DuckDBPyConnection, table: str) -> str:
 def _cell(value: Any) -> str:
     text = f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
     return text.replace("|", "\\|").replace("\n", " ")[:60]
-
-
-def table_comment(con: duckdb.DuckDBPyConnection, table: str) -> str:
-    """Return the comment of a table, "" where it has none."""
-    row = con.execute(f"select comment from duckdb_tables() where table_name = {quote(table)}").fetchone()
-    return row[0] if row and row[0] else ""
