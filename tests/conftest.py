@@ -30,3 +30,15 @@ def star() -> Iterator[duckdb.DuckDBPyConnection]:
     apply_macros(con)
     yield con
     con.close()
+
+
+@pytest.fixture(scope="session")
+def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which the examples have been taken in, built and published once."""
+    from tests.integration.conftest import firstdrift
+
+    home = tmp_path_factory.mktemp("demo")
+    done = firstdrift(home, "demo", check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (home / "first_output.txt").write_text(done.stdout, encoding="utf-8")
+    return home

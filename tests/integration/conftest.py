@@ -4,8 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.conftest import PROJECT
 
 
@@ -30,13 +28,3 @@ def write_log(path: Path, values: list[float], metric: str = "train/loss") -> No
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = [json.dumps({"step": n, "data": {metric: v, "reward/avg_raw_reward": v / 2}}) for n, v in enumerate(values)]
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-
-
-@pytest.fixture(scope="session")
-def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which the examples have been taken in, built and published once."""
-    home = tmp_path_factory.mktemp("demo")
-    done = firstdrift(home, "demo", check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (home / "first_output.txt").write_text(done.stdout, encoding="utf-8")
-    return home

@@ -1,0 +1,141 @@
+"""Every question of sql/queries, asked as an analyst would, on the published examples.
+
+A question carries its own expectations: `-- test:` lines hold on the examples, `-- planted:` lines on a copy
+in which what the examples lack (a restart, a gap, a quarantined line) has been planted. Each is an aggregate
+over the answer that must be true.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from pipelines.questions import list_questions, parameters_of, run_question
+from tests.integration.conftest import firstdrift
+from warehouse.settings import project_folder
+
+FILES = sorted((project_folder("sql") / "queries").glob("*.sql"))
+CLIENT = Path(__file__).with_name("ask_everything.py")
+
+
+def expectations(path: Path, kind: str) -> list[str]:
+    return re.findall(rf"^-- {kind}: (.+)$", path.read_text(encoding="utf-8"), re.M)
+
+
+def holds(con: duckdb.DuckDBPyConnection, path: Path, expectation: str) -> object:
+    sql = path.read_text(encoding="utf-8")
+    row = con.execute(f"select {expectation} from (\n{sql}\n) as answer", parameters_of(sql)).fetchone()
+    return row[0] if row else None
+
+
+@pytest.fixture(scope="module")
+def published(demo_home):
+    con = duckdb.connect(demo_home / "published" / "firstdrift.duckdb", read_only=True)
+    yield con
+    con.close()
+
+
+@pytest.fixture(scope="module")
+def planted(demo_home, tmp_path_factory):
+    """A writable copy in which one run was restarted, has a gap, a broken line and lacks a metric."""
+    path = tmp_path_factory.mktemp("planted") / "planted.duckdb"
+    shutil.copyfile(demo_home / "published" / "firstdrift.duckdb", path)
+    path.chmod(0o644)
+    con = duckdb.connect(path)
+    one_run = "(select run_id from dim_run where run_name = 'npu_attn_mask_at60')"
+    for statement in (
+        f"update dim_run set attempt_count = 2 where run_id = {one_run}",
+        f"update dim_step set is_current = false where run_id = {one_run} and step = 150",
+        f"delete from dim_step where run_id = {one_run} and step in (20, 21)",
+        f"insert into fct_parse_issue values ({one_run}, 'log.jsonl', 7, 'broken JSON', '{{', 84)",
+        f"""delete from fct_metric where run_id = {one_run}
+            and metric_id = (select metric_id from dim_metric where metric = 'time/step')""",
+        "update dim_run set seed = '1' where role = 'candidate'",
+        """update mart_divergence_onset set is_censored = false, onset_step = 5
+            where metric = 'response/prompt_len/mean' and onset_kind = 'first_diff'
+            and pair_id = (select min(pair_id) from dim_migration where pair_kind = 'migration')""",
+    ):
+        con.execute(statement)
+    yield con
+    con.close()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_question_gives_the_known_answer(published, path):
+    expected = expectations(path, "test")
+    assert expected, f"{path.name} has no `-- test:` line"
+    for expectation in expected:
+        assert holds(published, path, expectation) is True, expectation
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if expectations(path, "planted")], ids=lambda path: path.stem)
+def test_a_question_finds_what_was_planted(planted, path):
+    if path.stem == "uncatalogued_metrics":
+        pytest.skip("has a copy of its own")
+    for expectation in expectations(path, "planted"):
+        assert holds(planted, path, expectation) is True, expectation
+
+
+def test_uncatalogued_metrics_are_listed(demo_home, tmp_path):
+    path = tmp_path / "copy.duckdb"
+    shutil.copyfile(demo_home / "published" / "firstdrift.duckdb", path)
+    path.chmod(0o644)
+    question = project_folder("sql") / "queries" / "uncatalogued_metrics.sql"
+    with duckdb.connect(path) as con:
+        con.execute("update dim_metric set is_catalogued = false where metric = 'time/step'")
+        for expectation in expectations(question, "planted"):
+            assert holds(con, question, expectation) is True, expectation
+
+
+def test_there_are_25_questions_and_each_has_a_title_that_asks():
+    questions = list_questions()
+    assert len(questions) >= 25
+    assert len({title for _, title in questions}) == len(questions)
+    for name, title in questions:
+        assert title.endswith("?"), name
+
+
+def test_parameters_are_declared_and_used():
+    for path in FILES:
+        sql = path.read_text(encoding="utf-8")
+        body = "\n".join(line for line in sql.splitlines() if not line.startswith("--"))
+        assert set(re.findall(r"\$([a-z_]+)", body)) == set(parameters_of(sql)), path.name
+
+
+def test_a_parameter_changes_the_answer(published):
+    default = run_question(published, "what_drifted_first", {})
+    one = run_question(published, "what_drifted_first", {"top": "1"})
+    assert (default.num_rows, one.num_rows) == (5, 1)
+
+
+def test_an_unknown_parameter_is_named_with_the_known_ones(published):
+    with pytest.raises(ValueError, match="has no parameter steps; it has candidate, metric"):
+        run_question(published, "curve", {"steps": "1"})
+
+
+def test_the_command_line_lists_and_asks(demo_home):
+    listed = firstdrift(demo_home, "query", "--list").stdout
+    assert all(name in listed for name, _ in list_questions())
+    answer = firstdrift(demo_home, "query", "verdicts", "--format", "csv").stdout
+    assert re.search(r"npu_attn_mask_at60.*rollout_or_weight_sync.*60", answer)
+
+
+def test_a_client_of_duckdb_1_4_opens_the_file_and_asks_everything(demo_home):
+    """`make test-clients` makes the environment; without it the test is skipped, visibly."""
+    python = Path(os.environ.get("FIRSTDRIFT_CLIENT_PYTHON") or ".venv-client/bin/python")
+    if not python.exists():
+        pytest.skip(f"no environment with DuckDB 1.4: {python} does not exist (make test-clients)")
+    done = subprocess.run(
+        [str(python), str(CLIENT), str(demo_home / "published" / "firstdrift.duckdb"), str(FILES[0].parent)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[0].startswith("DuckDB 1.4")
+    assert f"{len(FILES)} questions answered" in done.stdout
