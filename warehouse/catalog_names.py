@@ -220,36 +220,41 @@ def _find(index: _Index, name: str) -> _Found:
         return _from_alias(name, *index.aliases[name], {}, 1)
     if name in index.metrics:
         return _Found(name, 1.0, "exact", None, (0, 0))
+    found = _find_family(index, name, any_separator=False)
+    if found:
+        return found
     key = spelling(name)
     if key in index.spellings:
         return _Found(index.spellings[key], 1.0, "exact", None, (2, 0))
     if key in index.alias_spellings:
         return _from_alias(name, *index.alias_spellings[key], {}, 3)
-    return _find_family(index, name) or _Found(name, 1.0, UNCATALOGUED, None, (9, 0))
+    found = _find_family(index, name, any_separator=True)
+    return found or _Found(name, 1.0, UNCATALOGUED, None, (9, 0))
 
 
-def _find_family(index: _Index, name: str) -> _Found | None:
-    """Find the template that fits a name; the one with the most text of its own says most about it."""
-    candidates = []
+def _find_family(index: _Index, name: str, *, any_separator: bool) -> _Found | None:
+    """Find the template that fits a name; the one with the most text of its own says most about it.
+
+    Short templates without `@` are not tried with rewritten separators: they would fit too much.
+    """
+    late = 2 if any_separator else 0
+    candidates: list[tuple[int, bool, _Found]] = []
     for metric in index.families:
-        bound, is_exact = _match_spelling(metric.metric, name)
+        bound = _bind(metric.metric, name, any_separator)
         if bound is not None:
-            found = _Found(fill(metric.metric, bound), 1.0, "exact", None, (0 if is_exact else 2, 1))
-            candidates.append((_text_length(metric.metric), is_exact, found))
+            found = _Found(fill(metric.metric, bound), 1.0, "exact", None, (late, 1))
+            candidates.append((_text_length(metric.metric), False, found))
     for rank, alias in index.alias_families:
-        bound, is_exact = _match_spelling(alias.name, name)
+        bound = _bind(alias.name, name, any_separator)
         if bound is not None:
-            found = _from_alias(name, rank, alias, bound, 1 if is_exact else 3)
-            candidates.append((_text_length(alias.name), is_exact, found))
+            candidates.append((_text_length(alias.name), True, _from_alias(name, rank, alias, bound, 1 + late)))
     return max(candidates, key=lambda c: c[:2])[2] if candidates else None
 
 
-def _match_spelling(template: str, name: str) -> tuple[dict[str, str] | None, bool]:
-    """Match a template, first as written, then with the separators that trackers rewrite."""
-    bound = match(template, name)
-    if bound is not None or ("@" not in template and _text_length(template) < _SPECIFIC):
-        return bound, True
-    return match(template, name, any_separator=True), False
+def _bind(template: str, name: str, any_separator: bool) -> dict[str, str] | None:
+    if any_separator and "@" not in template and _text_length(template) < _SPECIFIC:
+        return None
+    return match(template, name, any_separator=any_separator)
 
 
 def _text_length(template: str) -> int:
