@@ -27,18 +27,28 @@ _SNIFF_PIECE = 1 << 20
 
 def sniff(path: Path) -> bool:
     """Tell whether a line of a step stands anywhere in the text."""
+    return find_in_text(path, _START)
+
+
+def find_in_text(path: Path, pattern: re.Pattern[bytes]) -> bool:
+    """Tell whether a pattern stands anywhere in a text file; False for other files."""
     if not looks_like_text(head(path, 4096)):
         return False
     carry = b""
     try:
         with open_log(path) as file:
             while piece := file.read(_SNIFF_PIECE):
-                if _START.search(carry + piece):
+                if pattern.search(carry + piece):
                     return True
                 carry = piece[-4096:]
     except (OSError, EOFError):
         return False
     return False
+
+
+def plain_text(body: bytes) -> str:
+    """Return a piece of a console line without colours and without what a progress bar wrote over it."""
+    return _ANSI.sub("", text_of(body)).split("\r")[0]
 
 
 def read(path: Path) -> RunLog:
@@ -58,8 +68,7 @@ def scan(path: Path, source: str | None = None) -> Draft:
 
 def _scan_line(draft: Draft, line: Line, start: re.Match[bytes], place: tuple[str, int]) -> None:
     step = whole_step(start[1].decode())
-    body = _ANSI.sub("", text_of(line.body[start.end() :])).split("\r")[0]
-    pieces = _RAY_REPEAT.sub("", body).split(" - ")
+    pieces = _RAY_REPEAT.sub("", plain_text(line.body[start.end() :])).split(" - ")
     if step is None:
         draft.issue(place, "the step does not fit 64 bits", text_of(start[0]), len(pieces))
         return

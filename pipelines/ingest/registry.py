@@ -5,15 +5,46 @@ counts: the first reader that knows the content takes it, so formats with a sign
 tables last.
 """
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from pipelines.ingest import console, metric_map, tabular, tensorboard, verl_jsonl
+from pipelines.ingest import (
+    clearml,
+    console,
+    huggingface,
+    metric_map,
+    mlflow,
+    roll,
+    slime,
+    swanlab,
+    tabular,
+    tensorboard,
+    trackio,
+    trl_console,
+    verl_jsonl,
+    wandb,
+)
 from pipelines.ingest.base import LogError, RunLog
 from pipelines.ingest.points import Draft, assemble
 
-READERS: tuple[ModuleType, ...] = (tensorboard, metric_map, verl_jsonl, console, tabular)
+READERS: tuple[ModuleType, ...] = (
+    tensorboard,
+    wandb,
+    swanlab,
+    mlflow,
+    trackio,
+    clearml,
+    huggingface,
+    metric_map,
+    verl_jsonl,
+    console,
+    roll,
+    slime,
+    trl_console,
+    tabular,
+)
 
 SIDECARS = frozenset({"run.yaml", "run.yml", "migration.yaml", "migration.yml"})
 """Files beside a log that say what the log can't; they are no logs."""
@@ -52,13 +83,14 @@ def log_files(path: Path | Sequence[Path]) -> list[Path]:
     return _files(detect(path), path)
 
 
-def read_log(path: Path | Sequence[Path], columns: Sequence[str] | None = None) -> RunLog:
+def read_log(path: Path | Sequence[Path], columns: Sequence[str] | None = None, run: str | None = None) -> RunLog:
     """Read a run.
 
     Args:
         path: A file, a folder, or several files of one run; these are read in the order of their names,
             later files may be later attempts.
         columns: Names of the columns of a table without a header.
+        run: Name or identifier of the run, for a store that holds several.
 
     Returns:
         The run; `source_file` of its points is relative to the folder, or the name of the file.
@@ -73,11 +105,12 @@ def read_log(path: Path | Sequence[Path], columns: Sequence[str] | None = None) 
     if len(readers) > 1:
         raise LogError(f"{paths[0]} and its fellows are of several formats: {', '.join(sorted(readers))}; name one")
     (reader,) = readers.values()
-    drafts = [_scan(reader, file, _source(paths, one, file), columns) for one in paths for file in _files(reader, one)]
-    run = assemble(reader.NAME, drafts)
-    if run.points.num_rows == 0 and not run.issues:
+    options = {"columns": columns, "run": run}
+    drafts = [_scan(reader, unit, _source(paths, one, unit), options) for one in paths for unit in _units(reader, one)]
+    log = assemble(reader.NAME, drafts)
+    if log.points.num_rows == 0 and not log.issues:
         raise LogError(f"{paths[0]}: the log ({reader.NAME}) holds no point yet")
-    return run
+    return log
 
 
 def _plain_files(folder: Path) -> list[Path]:
@@ -114,7 +147,11 @@ def _source(paths: Sequence[Path], one: Path, file: Path) -> str:
     return file.name
 
 
-def _scan(reader: ModuleType, file: Path, source: str, columns: Sequence[str] | None) -> Draft:
-    if columns is not None and reader is tabular:
-        return tabular.scan(file, source, columns)
-    return reader.scan(file, source)
+def _units(reader: ModuleType, path: Path) -> list[Path]:
+    return reader.units(path) if hasattr(reader, "units") else _files(reader, path)
+
+
+def _scan(reader: ModuleType, unit: Path, source: str, options: Mapping[str, object]) -> Draft:
+    """Scan with the options that the reader knows and that were given."""
+    known = inspect.signature(reader.scan).parameters
+    return reader.scan(unit, source, **{k: v for k, v in options.items() if v is not None and k in known})

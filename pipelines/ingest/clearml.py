@@ -1,0 +1,103 @@
+"""ClearML's offline folders (`offline-<id>/metrics.jsonl`): a lossy source.
+
+Each line is a list of events. Title and series are joined with `/`, as they were before ClearML split them; equal
+ones are one name. ClearML writes NaN and infinities as 0.0, so an exact zero can't be trusted: it is kept with the
+kind `rewritten_suspect`, a true zero included. Only the metrics are read: the task file holds the whole code
+difference and all parameters.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from pipelines.ingest import metadata
+from pipelines.ingest.base import LogError, RunLog
+from pipelines.ingest.points import Draft, assemble
+from pipelines.ingest.sources import head, lines, text_of
+from pipelines.ingest.text_number import from_json, whole_step
+
+NAME = "clearml"
+
+_FILE = "metrics.jsonl"
+_EVENT = "training_stats_scalar"
+
+
+def sniff(path: Path) -> bool:
+    """Tell whether this is the metrics file of an offline session, or a folder with one."""
+    return bool(_found(path))
+
+
+def files(path: Path) -> list[Path]:
+    """Return the metrics file.
+
+    Raises:
+        LogError: If the folder holds several sessions.
+    """
+    found = _found(path)
+    if len(found) > 1:
+        some = ", ".join(file.parent.name for file in found[:5])
+        raise LogError(f"{path}: the folder holds several sessions of ClearML ({some}); name one")
+    return found
+
+
+def read(path: Path) -> RunLog:
+    """Read one session."""
+    return assemble(NAME, [scan(file) for file in files(path)])
+
+
+def scan(path: Path, source: str | None = None) -> Draft:
+    """Return the points of one metrics file in the order of writing."""
+    draft = Draft(metadata=_parameters(path.parent / "task.json"))
+    source = source or path.name
+    for line in lines(path, source, draft):
+        place = (source, line.number)
+        if not line.body.strip():
+            continue
+        try:
+            events = orjson.loads(line.body)
+        except ValueError:
+            draft.issue(place, "the line is no JSON" if line.whole else "the file ends within this line")
+            continue
+        for event in events if isinstance(events, list) else [events]:
+            _scan_event(draft, event, place)
+    return draft
+
+
+def _found(path: Path) -> list[Path]:
+    if path.is_file():
+        beginning = head(path, 4096).lstrip()
+        return [path] if beginning[:1] == b"[" and _EVENT.encode() in beginning else []
+    if not path.is_dir():
+        return []
+    here = [path / _FILE] if (path / _FILE).is_file() else sorted(path.glob(f"*/{_FILE}"))
+    return [file for file in here if _found(file)]
+
+
+def _scan_event(draft: Draft, event: Any, place: tuple[str, int]) -> None:
+    if not isinstance(event, dict):
+        draft.issue(place, "an event is no object", str(event))
+        return
+    if event.get("type") != _EVENT:
+        return
+    step, number = whole_step(event.get("iter")), from_json(event.get("value"))
+    title, series = str(event.get("metric", "")), str(event.get("variant", ""))
+    name = title if series in ("", title) else f"{title}/{series}"
+    if step is None or number is None or not name:
+        draft.issue(place, "an event has no name, no whole step or no number", json.dumps(event), 1)
+        return
+    time = event.get("timestamp")
+    wall_time = time / 1000.0 if isinstance(time, int | float) else None
+    kind = "rewritten_suspect" if number.value == 0.0 else None
+    draft.add(name, step, number.value, number.raw, place, wall_time=wall_time, kind=kind)
+
+
+def _parameters(task: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(text_of(task.read_bytes()))
+        sections = content["hyperparams"].values()
+        config = {name: entry.get("value") for section in sections for name, entry in section.items()}
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return {}
+    return dict(metadata.from_config(config))

@@ -1,0 +1,107 @@
+"""trainer_state.json of the Hugging Face trainers (TRL too): the list `log_history`.
+
+Each checkpoint holds the whole history up to its step, so of a folder of checkpoints the one of the largest step is
+read. Evaluation rows repeat the step of the training row. NaN and infinities are bare tokens. A row without a
+step is an issue. There is no time in this file.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from pipelines.ingest.base import LogError, RunLog
+from pipelines.ingest.points import Draft, assemble
+from pipelines.ingest.sources import head, open_log, text_of
+from pipelines.ingest.verl_jsonl import scan_row
+
+NAME = "trainer_state"
+
+_FILE = "trainer_state.json"
+_STEP = re.compile(r'"step"\s*:')
+
+
+def sniff(path: Path) -> bool:
+    """Tell whether this is a trainer's state, or a folder with checkpoints."""
+    return bool(files(path))
+
+
+def files(path: Path) -> list[Path]:
+    """Return the state with the longest history."""
+    if path.is_file():
+        return [path] if _is_state(path) else []
+    if not path.is_dir():
+        return []
+    found = [p for p in (path / _FILE, *path.glob(f"checkpoint-*/{_FILE}")) if p.is_file() and _is_state(p)]
+    return sorted(found, key=_steps_done)[-1:]
+
+
+def read(path: Path) -> RunLog:
+    """Read one state."""
+    return assemble(NAME, [scan(file) for file in files(path)])
+
+
+def scan(path: Path, source: str | None = None) -> Draft:
+    """Return the points of the history, row by row.
+
+    Raises:
+        LogError: If the file is no whole JSON document.
+    """
+    state, text = _load(path)
+    source = source or path.name
+    history: list[Any] = state["log_history"]
+    draft = Draft()
+    places = _rows(text, len(history))
+    for line, row in zip(places, history, strict=True):
+        if isinstance(row, dict):
+            scan_row(draft, dict(row), (source, line))
+        else:
+            draft.issue((source, line), "an entry of log_history is no object", str(row))
+    maximum, done = state.get("max_steps"), state.get("global_step")
+    draft.status = "finished" if isinstance(maximum, int) and maximum > 0 and done == maximum else "unknown"
+    return draft
+
+
+def _is_state(path: Path) -> bool:
+    if head(path, 64).lstrip()[:1] != b"{":
+        return False
+    try:
+        with open_log(path) as file:
+            beginning = b'"log_history"' in file.read()
+    except (OSError, EOFError):
+        return False
+    return beginning and _loads(path)
+
+
+def _loads(path: Path) -> bool:
+    try:
+        _load(path)
+    except LogError:
+        return False
+    return True
+
+
+def _load(path: Path) -> tuple[dict[str, Any], str]:
+    try:
+        with open_log(path) as file:
+            text = text_of(file.read())
+        state = json.loads(text)
+    except (ValueError, EOFError, RecursionError) as error:
+        raise LogError(f"{path}: the file is no whole JSON document ({error}); take an earlier checkpoint") from None
+    if not isinstance(state, dict) or not isinstance(state.get("log_history"), list):
+        raise LogError(f"{path}: the JSON document has no list log_history")
+    return state, text
+
+
+def _steps_done(path: Path) -> int:
+    done = _load(path)[0].get("global_step")
+    return done if isinstance(done, int) else 0
+
+
+def _rows(text: str, count: int) -> list[int]:
+    """Return the line of each row: where its step stands, if every row has one; else its number in the list."""
+    begin = text.find('"log_history"')
+    starts = [match.start() for match in _STEP.finditer(text, begin)]
+    if len(starts) != count:
+        return list(range(1, count + 1))
+    return [text.count("\n", 0, at) + 1 for at in starts]

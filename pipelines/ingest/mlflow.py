@@ -1,0 +1,169 @@
+"""MLflow's stores: the SQLite file, and the older folder of text files.
+
+The SQLite store rewrites what is not finite, and this is undone here: `is_nan` marks NaN, plus and minus
+1.7976931348623157e308 are the infinities. Every write of a metric is kept by MLflow; rows are read in the order in
+which they were inserted (SQLite) or by their time (folder). Keys that begin with `system/` are monitored hardware:
+they go to the axis `system`. Deleted runs are left out. Where a store holds several runs, the run is chosen by
+its name or identifier.
+"""
+
+import sys
+from pathlib import Path
+
+import yaml
+
+from pipelines.ingest import metadata
+from pipelines.ingest.base import RunLog
+from pipelines.ingest.points import Draft, assemble
+from pipelines.ingest.sources import lines, text_of
+from pipelines.ingest.sqlite_store import choose, columns, connect
+from pipelines.ingest.text_number import from_text, whole_step
+from warehouse.contract import DEFAULT_STEP_AXIS
+
+NAME = "mlflow"
+SYSTEM_AXIS = "system"
+
+_LARGEST = sys.float_info.max
+_FETCH = 50_000
+_STATUS = {
+    "FINISHED": "finished",
+    "RUNNING": "running",
+    "FAILED": "crashed",
+    "KILLED": "crashed",
+    1: "running",
+    3: "finished",
+    4: "crashed",
+    5: "crashed",
+}
+_RUN_DEPTH = ("meta.yaml", "*/meta.yaml", "*/*/meta.yaml", "mlruns/*/*/meta.yaml")
+
+
+def sniff(path: Path) -> bool:
+    """Tell whether this is MLflow's SQLite file or a folder of its file store."""
+    if path.is_file():
+        return {"key", "value", "is_nan", "run_uuid"} <= columns(path, "metrics")
+    return path.is_dir() and bool(_run_folders(path))
+
+
+def files(path: Path) -> list[Path]:
+    """Return the SQLite file, or the metric files of all runs of a folder."""
+    if path.is_file():
+        return [path] if sniff(path) else []
+    return sorted(f for run in _run_folders(path) for f in (run / "metrics").rglob("*") if f.is_file())
+
+
+def units(path: Path) -> list[Path]:
+    """Return what `scan` takes: the file or folder itself."""
+    return [path]
+
+
+def read(path: Path, run: str | None = None) -> RunLog:
+    """Read one run of a store."""
+    return assemble(NAME, [scan(path, None, run)])
+
+
+def scan(path: Path, source: str | None = None, run: str | None = None) -> Draft:
+    """Return the points of one run in the order of writing.
+
+    Args:
+        path: SQLite file, or folder of a run, an experiment or a whole file store.
+        source: How the file is named in points and issues.
+        run: Name or identifier, where there are several.
+
+    Raises:
+        LogError: If it is not clear which run is meant, or the store is damaged.
+    """
+    if path.is_dir():
+        return _scan_folder(path, run)
+    return _scan_sqlite(path, source or path.name, run)
+
+
+def _scan_sqlite(path: Path, source: str, run: str | None) -> Draft:
+    draft = Draft()
+    with connect(path) as con:
+        alive = con.execute("select run_uuid, name, status from runs where lifecycle_stage is not 'deleted'").fetchall()
+        chosen = choose(path, {uuid: name or "" for uuid, name, _ in alive}, run)
+        draft.status = next((_STATUS.get(status, "unknown") for uuid, _, status in alive if uuid == chosen), "unknown")
+        params = con.execute("select key, value from params where run_uuid = ?", (chosen,)).fetchall()
+        draft.metadata.update(metadata.from_config(dict(params)))
+        rows = con.execute(
+            "select key, value, timestamp, step, is_nan, rowid from metrics where run_uuid = ? order by rowid",
+            (chosen,),
+        )
+        while batch := rows.fetchmany(_FETCH):
+            _add_batch(draft, batch, source)
+    return draft
+
+
+def _add_batch(draft: Draft, batch: list[tuple], source: str) -> None:
+    """Append rows of the table metrics; the columns are moved whole, exceptions are set right one by one."""
+    first = len(draft)
+    names, values, times, steps, nan_flags, rowids = zip(*batch, strict=True)
+    draft.name.extend(map(draft.code, names))
+    draft.value.extend(values)
+    draft.wall_time.extend(time / 1000.0 for time in times)
+    draft.step.extend(steps)
+    draft.position.extend(rowids)
+    file = draft.files.setdefault(source, len(draft.files))
+    draft.file.extend([file] * len(batch))
+    main, system = (draft.axes.setdefault(axis, len(draft.axes)) for axis in (DEFAULT_STEP_AXIS, SYSTEM_AXIS))
+    draft.axis.extend(system if name.startswith("system/") else main for name in names)
+    for at, (value, is_nan) in enumerate(zip(values, nan_flags, strict=True), first):
+        if is_nan:
+            draft.value[at], draft.raw[at] = float("nan"), "is_nan"
+        elif abs(value) >= _LARGEST:
+            draft.value[at] = float("inf") if value > 0 else float("-inf")
+            draft.raw[at] = repr(value)
+
+
+def _run_folders(path: Path) -> list[Path]:
+    found = {meta.parent for pattern in _RUN_DEPTH for meta in path.glob(pattern) if (meta.parent / "metrics").is_dir()}
+    return sorted(found)
+
+
+def _meta(folder: Path) -> dict:
+    try:
+        content = yaml.safe_load((folder / "meta.yaml").read_text("utf-8", "replace"))
+    except (OSError, yaml.YAMLError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _scan_folder(path: Path, run: str | None) -> Draft:
+    metas = {folder: _meta(folder) for folder in _run_folders(path)}
+    alive = {folder: meta for folder, meta in metas.items() if meta.get("lifecycle_stage") != "deleted"}
+    names = {folder.name: str(meta.get("run_name") or "") for folder, meta in alive.items()}
+    chosen = choose(path, names, run)
+    folder = next(f for f in alive if f.name == chosen)
+    draft = Draft(status=_STATUS.get(alive[folder].get("status"), "unknown"))
+    params = folder / "params"
+    config = {p.name: p.read_text("utf-8", "replace") for p in sorted(params.glob("*")) if p.is_file()}
+    draft.metadata.update(metadata.from_config(config))
+    rows = [
+        row for file in sorted((folder / "metrics").rglob("*")) if file.is_file() for row in _rows(draft, file, folder)
+    ]
+    for time, name, step, value, raw, place in sorted(rows, key=lambda row: row[0]):
+        axis = SYSTEM_AXIS if name.startswith("system/") else DEFAULT_STEP_AXIS
+        draft.add(name, step, value, raw, place, axis=axis, wall_time=time)
+    return draft
+
+
+def _rows(draft: Draft, file: Path, folder: Path) -> list[tuple]:
+    """Return the writes of one metric: time, name, step, value, raw text, place."""
+    name = file.relative_to(folder / "metrics").as_posix()
+    source = file.relative_to(folder).as_posix()
+    rows = []
+    for line in lines(file, source, draft):
+        place = (source, line.number)
+        cells = text_of(line.body).split()
+        if not cells:
+            continue
+        time, number = from_text(cells[0]), from_text(cells[1]) if len(cells) > 1 else None
+        step = whole_step(cells[2]) if len(cells) > 2 else 0
+        if not line.whole:
+            draft.issue(place, "the file ends within this line: its last number may be cut off", text_of(line.body), 1)
+        elif time is None or time.value is None or number is None or step is None:
+            draft.issue(place, "the line is not `time value step`", text_of(line.body), 1)
+        else:
+            rows.append((time.value / 1000.0, name, step, number.value, number.raw, place))
+    return rows

@@ -1,0 +1,182 @@
+"""wandb's transaction log (`run-<id>.wandb`), decoded here, of online and offline runs alike.
+
+A run is the log itself, or a folder that holds the logs of one run id: each session of a resumed run wrote a
+folder of its own, read in the order of their names, which begin with the time. Values are exact doubles.
+Histograms and other media are left out, and so are `_step`, `_runtime` and `_timestamp`, which are no metrics.
+
+The step axis is `_step`, wandb's own, unless metrics were declared to go by another (`define_metric` with
+`step_metric`): those are on the axis of that metric's value. A log without an exit record was killed or is
+still being written: its status is unknown.
+"""
+
+import fnmatch
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from pipelines.ingest import metadata
+from pipelines.ingest.base import LogError, RunLog
+from pipelines.ingest.leveldb_log import records
+from pipelines.ingest.points import Draft, assemble
+from pipelines.ingest.protowire import WireError, as_bytes, as_int, fields, signed
+from pipelines.ingest.sources import head
+from pipelines.ingest.text_number import from_json, from_text, whole_step
+from warehouse.contract import DEFAULT_STEP_AXIS
+
+NAME = "wandb"
+
+_SIGNATURE = b":W&B\xe1\xbe\x00"
+_HISTORY, _CONFIG, _METRIC, _RUN, _EXIT, _ENVIRONMENT = 2, 5, 12, 17, 18, 26
+_NO_METRICS = ("_step", "_runtime", "_timestamp")
+
+
+def sniff(path: Path) -> bool:
+    """Tell whether this is a transaction log, or a folder with some."""
+    return bool(_logs(path))
+
+
+def files(path: Path) -> list[Path]:
+    """Return the logs of the run, oldest first.
+
+    Raises:
+        LogError: If the folder holds logs of several runs.
+    """
+    found = _logs(path)
+    names = {file.name for file in found}
+    if len(names) > 1:
+        some = ", ".join(sorted(names)[:5])
+        raise LogError(f"{path}: the folder holds the wandb logs of several runs ({some}); name one")
+    return found
+
+
+def read(path: Path) -> RunLog:
+    """Read one log, or all sessions of a run in a folder."""
+    return assemble(NAME, [scan(file) for file in files(path)])
+
+
+def scan(path: Path, source: str | None = None) -> Draft:
+    """Return the points of one log in the order of writing."""
+    draft = Draft()
+    source = source or path.name
+    steps_by: dict[str, str] = {}
+    config: dict[str, Any] = {}
+    for record in records(path.read_bytes()):
+        place = (source, record.offset)
+        if record.payload is None:
+            draft.issue(place, f"{record.problem} ({record.size} bytes left out)")
+            continue
+        try:
+            _scan_record(draft, record.payload, place, steps_by, config)
+        except (WireError, ValueError, struct.error) as error:
+            draft.issue(place, f"a sound record holds nothing readable ({type(error).__name__})")
+    draft.metadata.update(metadata.from_config(config))
+    draft.metadata.update(metadata.from_folder(path.parent / "files"))
+    return draft
+
+
+def _logs(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path] if head(path, 7) == _SIGNATURE else []
+    if not path.is_dir():
+        return []
+    found = (p for p in path.rglob("*.wandb") if p.is_file() and not _through_link(p, path))
+    return sorted(p for p in found if head(p, 7) == _SIGNATURE)
+
+
+def _through_link(file: Path, folder: Path) -> bool:
+    return any(p.is_symlink() for p in (file, *file.parents) if p != folder and folder in p.parents)
+
+
+def _scan_record(
+    draft: Draft, payload: bytes, place: tuple[str, int], steps_by: dict[str, str], config: dict[str, Any]
+) -> None:
+    for number, _, content in fields(payload):
+        if number == _HISTORY:
+            _scan_history(draft, as_bytes(content), place, steps_by)
+        elif number == _METRIC:
+            _scan_definition(as_bytes(content), steps_by)
+        elif number == _RUN:
+            for inner, _, value in fields(as_bytes(content)):
+                if inner == 4:
+                    _scan_config(as_bytes(value), config)
+        elif number == _CONFIG:
+            _scan_config(as_bytes(content), config)
+        elif number == _EXIT:
+            codes = [signed(as_int(c)) for n, _, c in fields(as_bytes(content)) if n == 1]
+            draft.status = "crashed" if any(codes) else "finished"
+        elif number == _ENVIRONMENT:
+            draft.metadata.update(metadata.from_wandb_environment(as_bytes(content)))
+
+
+def _items(data: bytes, wanted: int = 1) -> dict[str, bytes]:
+    """Return the JSON text by key of a record of items; nested keys are joined with a dot."""
+    out: dict[str, bytes] = {}
+    for number, _, content in fields(data):
+        if number != wanted:
+            continue
+        keys, text = [], b""
+        for inner, _, value in fields(as_bytes(content)):
+            if inner in (1, 2):
+                keys.append(as_bytes(value).decode())
+            elif inner == 16:
+                text = as_bytes(value)
+        out[".".join(keys)] = text
+    return out
+
+
+def _value(text: bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        number = from_text(text.decode("utf-8", "replace"))
+        return number.value if number is not None else text.decode("utf-8", "replace")
+
+
+def _scan_definition(data: bytes, steps_by: dict[str, str]) -> None:
+    found = {number: content for number, _, content in fields(data)}
+    pattern, step_metric = found.get(1) or found.get(2), found.get(4)
+    if pattern and step_metric:
+        steps_by[as_bytes(pattern).decode()] = as_bytes(step_metric).decode()
+
+
+def _scan_config(data: bytes, config: dict[str, Any]) -> None:
+    for key, text in _items(data).items():
+        config[key] = _value(text)
+
+
+def _step_metric(name: str, steps_by: Mapping[str, str]) -> str | None:
+    if not steps_by:
+        return None
+    exact = steps_by.get(name)
+    if exact is not None:
+        return exact
+    return next((step for pattern, step in steps_by.items() if fnmatch.fnmatchcase(name, pattern)), None)
+
+
+def _scan_history(draft: Draft, data: bytes, place: tuple[str, int], steps_by: Mapping[str, str]) -> None:
+    row = {name: _value(text) for name, text in _items(data).items()}
+    step = whole_step(row.get("_step"))
+    if step is None:
+        step = next((signed(as_int(c)) for n, _, v in fields(data) if n == 2 for _, _, c in fields(as_bytes(v))), None)
+    if step is None:
+        draft.issue(place, "a history record has no step", "", len(row))
+        return
+    time = row.get("_timestamp")
+    wall_time = float(time) if isinstance(time, int | float) else None
+    for name, value in row.items():
+        if name in _NO_METRICS:
+            continue
+        number = from_json(value)
+        if number is None or isinstance(value, dict | list):
+            continue
+        axis, at = _place_on_axis(name, step, row, steps_by)
+        draft.add(name, at, number.value, number.raw, place, axis=axis, wall_time=wall_time)
+
+
+def _place_on_axis(name: str, step: int, row: Mapping[str, Any], steps_by: Mapping[str, str]) -> tuple[str, int]:
+    own = _step_metric(name, steps_by)
+    at = whole_step(row.get(own)) if own and own != "_step" and own != name else None
+    return (DEFAULT_STEP_AXIS, step) if own is None or at is None else (own, at)

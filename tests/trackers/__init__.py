@@ -1,0 +1,1 @@
+"""The trackers' own writers against our readers; run by `make test-trackers`."""
