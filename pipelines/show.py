@@ -116,7 +116,7 @@ def _pairs(con: duckdb.DuckDBPyConnection, migration: str) -> list[PairView]:
         PairView(
             *row[2:9],
             time_verdict=number_text(row[9]),
-            nonfinite_metrics=number_text(row[10]),
+            nonfinite_metrics=", ".join(f"{m['metric']} from step {m['step']}" for m in row[10] or []),
             parity=_parity(con, row[0]),
             moved=_moved(con, row[0]),
             first_differences=_first_differences(con, row[0]),
@@ -205,7 +205,7 @@ def print_views(views: list[MigrationView], console: Console) -> None:
 
 def _print_verdicts(view: MigrationView, console: Console) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("candidate", "against", "verdict", "grade", "first to move", "stage", "onset"):
+    for title in ("candidate", "verdict", "grade", "onset", "first to move", "stage"):
         table.add_column(title, overflow="fold")
     for pair in view.pairs:
         if pair.pair_kind != "migration":
@@ -213,12 +213,11 @@ def _print_verdicts(view: MigrationView, console: Console) -> None:
         first = pair.moved[0] if pair.moved else None
         table.add_row(
             pair.candidate,
-            pair.baseline,
             f"[{_COLOURS.get(pair.verdict, 'white')}]{pair.verdict}[/]",
             pair.grade,
+            _onset(first) if first else "",
             first.metric if first else "nothing",
             first.stage if first else "",
-            _onset(first) if first else "",
         )
     console.print(table)
 

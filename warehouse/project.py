@@ -13,7 +13,7 @@ from pathlib import Path
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.lineage import lineage
+from sqlglot.lineage import Node, lineage
 from sqlglot.optimizer.scope import traverse_scope
 
 LAYERS = ("staging", "intermediate", "marts")
@@ -221,17 +221,25 @@ def column_lineage(model: Model, columns_of: Mapping[str, Iterable[str]]) -> dic
         columns_of: Columns of the relations that it reads.
     """
     schema = {name: dict.fromkeys(columns, "varchar") for name, columns in columns_of.items()}
-    found: dict[str, list[tuple[str, str]]] = {}
-    for column in model.columns:
-        try:
-            root = lineage(column, model.sql, schema=schema, dialect="duckdb")
-        except SqlglotError:
-            found[column] = []
+    try:
+        roots = lineage(None, model.sql, schema, dialect="duckdb", trim_selects=False)
+    except SqlglotError as error:
+        raise ModelError(f"{model.path}: its columns can't be traced: {error}") from error
+    assert isinstance(roots, dict)
+    return {column: _leaves(roots[column], columns_of) for column in model.columns}
+
+
+def _leaves(root: Node, columns_of: Mapping[str, Iterable[str]]) -> list[tuple[str, str]]:
+    """Return the columns at the ends of a lineage tree; a node that several columns share is visited once."""
+    seen: set[int] = set()
+    found: set[tuple[str, str]] = set()
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
             continue
-        leaves = {
-            (node.source.name, node.name.rsplit(".", 1)[-1])
-            for node in root.walk()
-            if isinstance(node.source, exp.Table) and not node.downstream
-        }
-        found[column] = sorted((t, c) for t, c in leaves if t in columns_of and c != "*")
-    return found
+        seen.add(id(node))
+        waiting += node.downstream
+        if isinstance(node.source, exp.Table) and not node.downstream:
+            found.add((node.source.name, node.name.rsplit(".", 1)[-1]))
+    return sorted((table, column) for table, column in found if table in columns_of and column != "*")
