@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pipelines.ingest.text_number import Number, from_text
 
 _ITEM = re.compile(
-    r"""\s*(?P<quote>['"])(?P<name>.*?)(?P=quote)\s*:\s*
-    (?P<value>'[^']*'|"[^"]*"|[A-Za-z_.]*\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}|[^,{}\[\]()'"]+?)\s*(?P<end>[,}]|$)""",
+    r"""\s*(?P<quote>['"])(?P<name>(?:(?!(?P=quote)).)*)(?P=quote)\s*:\s*
+    (?P<value>'[^']*'|"[^"]*"|[\w.]+\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}|[^,{}\[\]()'"]+?)\s*(?P<end>[,}]|$)""",
     re.VERBOSE,
 )
 

@@ -101,23 +101,6 @@ def keep(found: Mapping[str, Any]) -> dict[str, str]:
     return {key: value for key, value in kept.items() if value is not None}
 
 
-def redact(text: str) -> str:
-    """Return a text with whatever looks like an address, a host or a credential blotted out."""
-    return _SECRETS.sub("[redacted]", text)
-
-
-_SECRETS = re.compile(
-    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|\b[a-z][a-z0-9+.-]*://\S+"
-    r"|\b(?:sk|hf|ghp|gho|glpat|xox[abp])[-_][A-Za-z0-9_-]{6,}"
-    r"|\bAKIA[A-Z0-9]{12,}"
-    r"|(?i:(?:\b|_)(?:pass(?:word)?|secret|token|api[-_]?key|authorization|bearer|host(?:name)?|user(?:name)?|e-?mail)"
-    r"[\"']?\s*[:=]\s*[\"']?[^\s\"',}]+)"
-    r"|\b[A-Fa-f0-9]{32,}\b"
-    r"|\b\d{1,3}(?:\.\d{1,3}){3}\b"
-)
-
-
 def from_config(config: Mapping[str, Any]) -> dict[str, str]:
     """Return what a run's configuration tells, with a hash of its harmless rest.
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipelines.ingest.base import ParseIssue, RunLog
+from pipelines.ingest.base import SNIPPET_CHARS, ParseIssue, RunLog
+from pipelines.ingest.redaction import redact
 from warehouse.contract import DEFAULT_STEP_AXIS, LOG_PRECISIONS, POINT_SCHEMA, VALUE_KINDS
 
 _KIND = {name: code for code, name in enumerate(VALUE_KINDS)}
@@ -112,7 +113,7 @@ class Draft:
 
     def issue(self, place: tuple[str, int], reason: str, snippet: str = "", lost: int | None = None) -> None:
         """Quarantine a piece of the log."""
-        self.issues.append(ParseIssue(place[0], place[1], reason, snippet[:200], lost))
+        self.issues.append(ParseIssue(place[0], place[1], reason, redact(snippet[:400])[:SNIPPET_CHARS], lost))
 
 
 def attempts(name: np.ndarray, step: np.ndarray, file: np.ndarray) -> np.ndarray:

@@ -148,7 +148,7 @@ def _source(paths: Sequence[Path], one: Path, file: Path) -> str:
 
 
 def _units(reader: ModuleType, path: Path) -> list[Path]:
-    return reader.units(path) if hasattr(reader, "units") else _files(reader, path)
+    return reader.units(path) if hasattr(reader, "units") and reader.sniff(path) else _files(reader, path)
 
 
 def _scan(reader: ModuleType, unit: Path, source: str, options: Mapping[str, object]) -> Draft:

@@ -19,6 +19,15 @@ EXPECTED = {
     "tensorboard": (14, 0, 0, 3, {"nan": 1, "pos_inf": 1, "neg_inf": 1}),
     "table": (5, 2, 1, 3, {"nan": 1, "pos_inf": 1, "neg_inf": 1}),
     "metric_map": (5, 1, 1, 3, {"nan": 1, "pos_inf": 1}),
+    "wandb": (10, 0, 1, 100, {"nan": 1, "pos_inf": 1, "neg_inf": 1}),
+    "swanlab": (8, 0, 1, 4, {"nan": 1, "pos_inf": 1, "neg_inf": 1}),
+    "mlflow": (6, 0, 0, 3, {"nan": 1, "pos_inf": 1, "neg_inf": 1}),
+    "trackio": (5, 0, 1, 3, {"nan": 1, "pos_inf": 1, "neg_inf": 1}),
+    "clearml": (3, 1, 1, 2, {"rewritten_suspect": 2}),
+    "trainer_state": (6, 1, 10, 20, {"nan": 1, "pos_inf": 1}),
+    "roll": (4, 1, 0, 1, {"nan": 1, "pos_inf": 1}),
+    "slime": (13, 1, 0, 1, {"nan": 1, "pos_inf": 1, "neg_inf": 1}),
+    "trl_console": (12, 0, 2, 4, {"nan": 1, "pos_inf": 1}),
 }
 
 
