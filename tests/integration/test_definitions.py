@@ -93,8 +93,8 @@ def test_an_empty_landing_is_skipped_with_a_reason(tmp_path):
         assert "No logs" in (skipped.skip_message or "")
 
 
-def test_the_schedule_asks_for_all_known_migrations():
-    with dg.DagsterInstance.ephemeral() as instance:
+def test_the_schedule_asks_for_all_known_migrations(tmp_path):
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         context = dg.build_schedule_context(instance=instance)
         assert isinstance(automation.daily(context), dg.SkipReason)
         instance.add_dynamic_partitions("migration", ["a", "b", "c"])
