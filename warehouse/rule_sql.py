@@ -154,7 +154,7 @@ def _metric_names(rule: Rule) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names that an expression reads, and those of them that it can't do without."""
     tree = parse_expression(rule)
     names, optional = [], set()
-    for column in tree.find_all(exp.Column):
+    for column in tree.find_all(exp.Column, bfs=False):
         names.append(column.name)
         if column.find_ancestor(exp.Coalesce):
             optional.add(column.name)
