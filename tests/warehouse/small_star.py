@@ -34,8 +34,10 @@ def add_run(
     """Store one run with its points and renew the dimensions; return its identifier."""
     run_id = stable_id("migration", name)
     resolution = resolve(catalog, points.column("metric_name").unique().to_pylist(), framework)
-    known = [m for (m,) in con.execute("select metric from dim_metric").fetchall()]
-    put_dimensions(con, catalog, [*known, *resolution.column("metric").to_pylist()])
+    known = {m for (m,) in con.execute("select metric from dim_metric").fetchall()}
+    metrics = set(resolution.column("metric").to_pylist())
+    if not metrics <= known:
+        put_dimensions(con, catalog, known | metrics)
     con.register("_points", points)
     con.register("_names", resolution)
     con.execute(
@@ -63,7 +65,7 @@ def add_run(
 
 def put_dimensions(con: duckdb.DuckDBPyConnection, catalog: Catalog, metrics: Iterable[str] = ()) -> None:
     """Fill the dimensions of the catalogue anew."""
-    for table, rows in dimension_tables(catalog, metrics).items():
+    for table, rows in dimension_tables(catalog, sorted(metrics)).items():
         con.register("_rows", rows)
         con.execute(f"delete from {table}")
         con.execute(f"insert into {table} select * from _rows")
