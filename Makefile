@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test lint types unit install install-dev lock clean
+.PHONY: demo test lint types unit install install-dev lock clean test-browser test-clients docs
 
 demo: install
 	$(BIN)/firstdrift demo
@@ -16,13 +16,32 @@ test: install-dev lint types unit
 lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/sqlfluff lint --processes 0 -q models sql
+	$(BIN)/sqlfluff lint --processes 0 -q models sql/schema sql/macros sql/checks
+	$(BIN)/sqlfluff lint --processes 0 -q --templater placeholder sql/queries
 
 types:
 	$(BIN)/pyright
 
 unit:
 	$(BIN)/pytest -q
+
+# Opens the pages in headless Chromium, which Debian and Ubuntu get here where it is absent.
+test-browser: install-dev
+	command -v chromium chromium-browser google-chrome >/dev/null || apt-get install -y -qq chromium fonts-noto-cjk
+	$(BIN)/pytest -q -m browser
+
+# Asks every question of sql/queries with DuckDB 1.4, in an environment of its own.
+test-clients: install-dev .venv-client/.installed
+	$(BIN)/pytest -q tests/queries -k duckdb_1_4
+
+.venv-client/.installed:
+	$(PYTHON) -m venv .venv-client
+	.venv-client/bin/python -m pip install --quiet "duckdb>=1.4,<1.5"
+	touch $@
+
+# Builds the site of docs/ into dist/site; a broken link is an error.
+docs: install-dev
+	$(BIN)/mkdocs build --strict --quiet
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
@@ -46,4 +65,4 @@ lock:
 	uv pip compile --quiet --universal --no-emit-index-url --no-annotate --no-header -c requirements.lock --group dev pyproject.toml -o requirements-dev.lock
 
 clean:
-	rm -rf $(VENV) data dist build
+	rm -rf $(VENV) .venv-client data dist build

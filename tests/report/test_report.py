@@ -1,0 +1,191 @@
+"""The pages, read as a person would."""
+
+import re
+import shutil
+from html.parser import HTMLParser
+
+import duckdb
+import pytest
+
+from tests.report.pages import made_page
+from warehouse.connection import NothingPublishedError
+from warehouse.report import write_reports
+from warehouse.report.words import ADVICE_ZH, STAGES, VERDICTS, WORDS
+from warehouse.report.write import migration_html, page_name
+from warehouse.settings import project_folder
+
+_VOID = {"meta", "link", "br"}
+
+
+class Reader(HTMLParser):
+    """Collects the text of a page in one language, and everything it refers to; notes tags that do not close."""
+
+    def __init__(self, language: str) -> None:
+        super().__init__()
+        self.hidden = "zh" if language == "en" else "en"
+        self.stack: list[tuple[str, bool]] = []
+        self.words: list[str] = []
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+        self.unbalanced: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.links += [values[name] for name in ("href", "src") if values.get(name)]
+        if "id" in values:
+            self.anchors.add(values["id"])
+        is_silent = tag in ("style", "script", "svg") or (values.get("lang") == self.hidden and tag != "html")
+        if tag not in _VOID:
+            self.stack.append((tag, is_silent))
+
+    def handle_endtag(self, tag):
+        if self.stack and self.stack[-1][0] == tag:
+            self.stack.pop()
+        else:
+            self.unbalanced.append(tag)
+
+    def handle_data(self, data):
+        if data.strip() and not any(is_silent for _, is_silent in self.stack):
+            self.words.append(data.strip())
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def read(html: str, language: str = "en") -> Reader:
+    reader = Reader(language)
+    reader.feed(html)
+    assert not reader.unbalanced
+    assert not reader.stack
+    return reader
+
+
+@pytest.fixture(scope="module")
+def reports(demo_home, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reports")
+    write_reports(demo_home / "published" / "firstdrift.duckdb", folder)
+    return folder
+
+
+def test_the_page_names_the_stage_that_moved_first_and_the_step(reports):
+    text = read((reports / "sorting-npu.html").read_text(encoding="utf-8")).text
+    section = text[text.index("npu_attn_mask_at60 against gpu_n0") : text.index("npu_ess_overflow_at60 against")]
+    assert re.search(r"drift · Grade [AB] · rollout or weight sync", section)
+    assert re.search(r"is off from step (59|60|61)\b", section)
+    assert "What would raise the grade: " in section
+    assert "hardware lab-gpu lab-npu" in section
+    assert "response/prompt_len/mean : equal through step 150" in section
+    assert "gpu_n0 150 0 84 9 / 9" in section
+    assert re.search(r"time/step [\d.]+ [\d.]+ 1\.[12]\d* 100%", section)
+
+
+def test_the_page_says_that_an_infinite_ess_is_no_drift(reports):
+    text = read((reports / "sorting-npu.html").read_text(encoding="utf-8")).text
+    section = text[text.index("npu_ess_overflow_at60 against gpu_n0") : text.index("Replicates: pairs")]
+    assert section[:80].count("drift · Grade") <= 1
+    assert "Not finite: rollout_is/mismatch/rollout_is_eff_sample_size (60)" in section
+    assert "a finite number" in section
+
+
+def test_the_chinese_page_says_the_same(reports):
+    text = read((reports / "sorting-npu.html").read_text(encoding="utf-8"), "zh").text
+    assert re.search(r"自第 (59|60|61) 步起偏离，指向：推理或权重同步", text)
+    assert "K3 KL 稳健估计" in text
+    assert "What would raise" not in text
+
+
+def test_the_index_leads_to_every_pair(reports):
+    index = read((reports / "index.html").read_text(encoding="utf-8"))
+    page = read((reports / "sorting-npu.html").read_text(encoding="utf-8"))
+    wanted = [link.partition("#") for link in index.links if link.startswith("sorting-npu")]
+    assert {anchor for _, _, anchor in wanted if anchor} <= page.anchors
+    assert len({anchor for _, _, anchor in wanted if anchor}) == 2
+    assert "npu_attn_mask_at60 gpu_n0 drift" in index.text
+    assert "by hardware of the candidate" in index.text
+
+
+def test_pages_need_nothing_from_outside(reports):
+    for path in reports.glob("*.html"):
+        html = path.read_text(encoding="utf-8")
+        links = read(html).links
+        assert not [link for link in links if re.match(r"https?:|//|file:", link)]
+        assert all((reports / link.partition("#")[0]).exists() for link in links if link[0] not in "#d")
+        assert "@import" not in html
+        assert not re.search(r"url\((?!#)", html)
+
+
+def test_an_unchanged_page_is_left_alone_and_an_orphan_removed(demo_home, reports):
+    page = reports / "sorting-npu.html"
+    before = page.stat().st_mtime_ns
+    shutil.copyfile(page, reports / "gone.html")
+    (reports / "mine.html").write_text("<p>not a report</p>", encoding="utf-8")
+    paths = write_reports(demo_home / "published" / "firstdrift.duckdb", reports)
+    assert [path.name for path in paths] == ["index.html", "sorting-npu.html"]
+    assert page.stat().st_mtime_ns == before
+    assert not (reports / "gone.html").exists()
+    assert (reports / "mine.html").exists()
+    (reports / "mine.html").unlink()
+
+
+def test_a_changed_verdict_makes_a_new_page(demo_home, tmp_path):
+    copy = tmp_path / "copy.duckdb"
+    shutil.copyfile(demo_home / "published" / "firstdrift.duckdb", copy)
+    copy.chmod(0o644)
+    write_reports(copy, tmp_path / "pages")
+    with duckdb.connect(copy) as con:
+        con.execute("update mart_pair_verdict set reason = 'Changed since.' where verdict = 'drift'")
+    write_reports(copy, tmp_path / "pages")
+    assert "Changed since." in (tmp_path / "pages" / "sorting-npu.html").read_text(encoding="utf-8")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(NothingPublishedError, match=r"firstdrift run"):
+        write_reports(tmp_path / "none.duckdb", tmp_path / "pages")
+
+
+def test_names_out_of_a_log_can_not_break_the_page():
+    evil = "</code><script>alert(1)</script>\"'&"
+    html = migration_html(made_page(2, 40, [evil, "group/other"]), "0", "v")
+    assert "<script>alert" not in html
+    assert html.count("<script>") == 1
+    assert evil in read(html).text
+
+
+def test_values_that_are_not_finite_are_marked_on_the_axis():
+    html = migration_html(made_page(2, 60), "0", "v")
+    sound, broken = re.findall(r"<figure>.*?</figure>", html, re.S)[:2]
+    assert broken.count("M-") > sound.count("M-") or broken.count('stroke-width="4"') > sound.count('stroke-width="4"')
+
+
+def test_a_page_of_100_metrics_and_2000_steps_is_small():
+    html = migration_html(made_page(100, 2000), "0", "v")
+    assert len(html.encode()) < 5_000_000
+
+
+@pytest.mark.parametrize(
+    ("migration", "expected"),
+    [("sorting-npu", r"sorting-npu\.html"), ("a/b c", r"a-b-c-\w{8}\.html"), ("迁移", r"migration-\w{8}\.html")],
+)
+def test_a_page_is_named_after_its_migration(migration, expected):
+    assert re.fullmatch(expected, page_name(migration))
+
+
+def test_no_two_migrations_share_a_page():
+    names = ["a b", "a-b", "a/b", "index", "Index", "..", "x" * 200, "x" * 201]
+    assert len({page_name(name).lower() for name in names}) == len(names)
+    assert "index.html" not in {page_name(name).lower() for name in names}
+
+
+def test_every_word_exists_in_both_languages():
+    for table in (WORDS, VERDICTS, STAGES):
+        for key, (english, chinese) in table.items():
+            assert english, key
+            assert chinese, key
+            assert key == "language" or re.search(r"[\u4e00-\u9fff]", chinese) or key in {"in_sigma"}, key
+
+
+def test_every_advice_of_the_question_has_a_translation():
+    sql = (project_folder("sql") / "queries" / "what_would_raise_the_grade.sql").read_text(encoding="utf-8")
+    advice = {text.replace("''", "'") for text in re.findall(r"(?:then|else)\s+'((?:[^']|'')+)'", sql)}
+    assert advice == set(ADVICE_ZH)
