@@ -2,11 +2,16 @@
 
 import os
 import sys
+from pathlib import Path
 
 import scenario
 
-os.environ["CLEARML_CACHE_DIR"] = sys.argv[1]
-from clearml import Task
+TARGET = Path(sys.argv[1])
+# Events are written by this process: a second one that is lost at the end would be waited for.
+TARGET.joinpath("clearml.conf").write_text("sdk { development { report_use_subprocess: false } }")
+os.environ |= {"CLEARML_CACHE_DIR": str(TARGET), "CLEARML_CONFIG_FILE": str(TARGET / "clearml.conf")}
+
+from clearml import Task  # noqa: E402 - reads the variables when imported
 
 Task.set_offline(offline_mode=True)
 for run in scenario.RUNS:
@@ -25,3 +30,6 @@ for run in scenario.RUNS:
                 title, _, series = metric.partition("/")
                 task.get_logger().report_scalar(title, series or title, value, step)
     task.close()
+    session = next((TARGET / "offline").glob(f"*{task.id.removeprefix('offline-')}"))
+    session.rename(TARGET / run)
+os._exit(0)  # its background threads would wait for a server

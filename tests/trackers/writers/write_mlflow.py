@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import scenario
@@ -27,6 +28,7 @@ for kind in ("sqlite", "files"):
             mlflow.set_experiment("scenario")
         run_id = None
         for leg, steps in scenario.legs():
+            time.sleep(0.05)  # the file store orders writes by the millisecond
             with mlflow.start_run(run_id=run_id, run_name=run) as session:
                 run_id = session.info.run_id
                 if leg == 1:
