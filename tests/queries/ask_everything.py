@@ -24,8 +24,8 @@ def main(published: str, folder: str) -> int:
         try:
             con.execute(sql, parameters).fetchall()
             for test in _TEST.findall(sql):
-                row = con.execute(f"select {test} from (\n{sql}\n) as answer", parameters).fetchone()
-                if row is None or row[0] is not True:
+                answer = con.execute(f"select {test} from (\n{sql}\n) as answer", parameters).fetchall()
+                if answer[0][0] is not True:
                     failures.append(f"{path.name}: {test} does not hold")
         except duckdb.Error as error:
             failures.append(f"{path.name}: {error}")

@@ -30,7 +30,7 @@ class Reader(HTMLParser):
         self.unbalanced: list[str] = []
 
     def handle_starttag(self, tag, attrs):
-        values = dict(attrs)
+        values = {name: value or "" for name, value in attrs}
         self.links += [values[name] for name in ("href", "src") if values.get(name)]
         if "id" in values:
             self.anchors.add(values["id"])
@@ -73,7 +73,7 @@ def test_the_page_names_the_stage_that_moved_first_and_the_step(reports):
     section = text[text.index("npu_attn_mask_at60 against gpu_n0") : text.index("npu_ess_overflow_at60 against")]
     assert re.search(r"drift · Grade [AB] · rollout or weight sync", section)
     assert re.search(r"is off from step (59|60|61)\b", section)
-    assert "What would raise the grade: " in section
+    assert "What would raise the grade : " in section
     assert "hardware lab-gpu lab-npu" in section
     assert "response/prompt_len/mean : equal through step 150" in section
     assert "gpu_n0 150 0 84 9 / 9" in section
@@ -84,7 +84,7 @@ def test_the_page_says_that_an_infinite_ess_is_no_drift(reports):
     text = read((reports / "sorting-npu.html").read_text(encoding="utf-8")).text
     section = text[text.index("npu_ess_overflow_at60 against gpu_n0") : text.index("Replicates: pairs")]
     assert section[:80].count("drift · Grade") <= 1
-    assert "Not finite: rollout_is/mismatch/rollout_is_eff_sample_size (60)" in section
+    assert "Not finite : rollout_is/mismatch/rollout_is_eff_sample_size (60)" in section
     assert "a finite number" in section
 
 

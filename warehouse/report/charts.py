@@ -98,7 +98,7 @@ def _y(field: str = "y") -> dict[str, Any]:
     return {"field": field, "type": "quantitative", "scale": {"zero": False}, "axis": axis, "title": None}
 
 
-def _number(value: float) -> float | None:
+def _number(value: np.floating | float) -> float | None:
     return float(f"{value:.6g}") if np.isfinite(value) else None
 
 
@@ -106,7 +106,7 @@ def _line(series: Series, values: Floats, colour: str, width: float) -> dict[str
     # A step that was not logged interrupts nothing: some metrics are logged every tenth step.
     logged = np.flatnonzero(np.isfinite(values) | series.candidate_broken | series.baseline_broken)
     kept = logged[kept_indices(values[logged], BUCKETS)]
-    points = [{"x": int(series.steps[i]), "y": _number(values[i])} for i in kept]
+    points = [{"x": int(series.steps[i]), "y": _number(float(values[i]))} for i in kept.tolist()]
     point = {"size": 12, "filled": True, "color": _COLOURS[colour]} if len(points) <= 20 else False
     return {
         "data": {"values": points},
