@@ -24,6 +24,7 @@ NAME = "mlflow"
 SYSTEM_AXIS = "system"
 
 _LARGEST = sys.float_info.max
+_NUMBERS = (float, int)
 _FETCH = 50_000
 _STATUS = {
     "FINISHED": "finished",
@@ -97,15 +98,21 @@ def _scan_sqlite(path: Path, source: str, run: str | None) -> Draft:
 
 def _add_batch(draft: Draft, batch: list[tuple], source: str) -> None:
     """Append rows of the table metrics; the columns are moved whole, exceptions are set right one by one."""
+    sound = [row for row in batch if _is_sound(row)]
+    for row in batch if len(sound) < len(batch) else ():
+        if not _is_sound(row):
+            draft.issue((source, row[5]), "a row of the table metrics holds no number, step or time", str(row[:5]), 1)
+    if not sound:
+        return
     first = len(draft)
-    names, values, times, steps, nan_flags, rowids = zip(*batch, strict=True)
+    names, values, times, steps, nan_flags, rowids = zip(*sound, strict=True)
     draft.name.extend(map(draft.code, names))
     draft.value.extend(values)
     draft.wall_time.extend(time / 1000.0 for time in times)
     draft.step.extend(steps)
     draft.position.extend(rowids)
     file = draft.files.setdefault(source, len(draft.files))
-    draft.file.extend([file] * len(batch))
+    draft.file.extend([file] * len(sound))
     main, system = (draft.axes.setdefault(axis, len(draft.axes)) for axis in (DEFAULT_STEP_AXIS, SYSTEM_AXIS))
     draft.axis.extend(system if name.startswith("system/") else main for name in names)
     for at, (value, is_nan) in enumerate(zip(values, nan_flags, strict=True), first):
@@ -114,6 +121,11 @@ def _add_batch(draft: Draft, batch: list[tuple], source: str) -> None:
         elif abs(value) >= _LARGEST:
             draft.value[at] = float("inf") if value > 0 else float("-inf")
             draft.raw[at] = repr(value)
+
+
+def _is_sound(row: tuple) -> bool:
+    name, value, time, step, _, _ = row
+    return type(name) is str and type(value) in _NUMBERS and type(time) in _NUMBERS and type(step) is int
 
 
 def _run_folders(path: Path) -> list[Path]:

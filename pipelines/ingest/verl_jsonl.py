@@ -33,6 +33,8 @@ TIME_KEYS = ("_timestamp", "timestamp", "wall_time")
 CONTAINERS = ("data", "metrics")
 
 _MINI_BATCH = re.compile(r"train_metrics/worker_\d+/(?!step_avg_)")
+_KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:\s*(?!\s*[{\[])')
+_NO_METRIC_KEYS = frozenset((*STEP_KEYS, *TIME_KEYS))
 _EARLIEST_TIME = 1e8  # seconds since 1970: a smaller number is a duration
 
 
@@ -95,12 +97,19 @@ def _scan_line(
             row = json.loads(body.decode("utf-8", "strict"))
         except (ValueError, RecursionError):
             reason = "the line is no JSON" if whole else "the last line is torn: the file ends within it"
-            draft.issue(place, reason, text_of(body))
+            draft.issue(place, reason, text_of(body), _keys_of(body) if whole else None)
             return
     if not isinstance(row, dict):
         draft.issue(place, "the line is no JSON object", text_of(body))
         return
     scan_row(draft, row, place, layouts if exact else None)
+
+
+def _keys_of(body: bytes) -> int | None:
+    """Return how many metrics a damaged but whole line names; None where it is no object at all."""
+    if body.lstrip()[:1] != b"{":
+        return None
+    return sum(1 for key in _KEY.findall(body) if key.decode("utf-8", "replace") not in _NO_METRIC_KEYS)
 
 
 def scan_row(
