@@ -4,6 +4,7 @@ The only module of the command line that imports Dagster; `pipelines.cli` import
 that run assets.
 """
 
+import fcntl
 import logging
 import os
 import shutil
@@ -21,9 +22,17 @@ from pipelines.definitions import defs  # noqa: E402
 from pipelines.defs.automation import JOB_NAME, run_tags  # noqa: E402
 from pipelines.landing import find_manifests  # noqa: E402
 from pipelines.resources import WarehouseResource  # noqa: E402
+from warehouse.connection import WarehouseLockedError  # noqa: E402
 from warehouse.settings import HOME_VARIABLE, Settings, project_folder  # noqa: E402
 
 INSTANCE_FILE = "dagster.yaml"
+_LAUNCHER_TAG = "firstdrift/launcher"
+_UNFINISHED = [
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
 
 
 @dataclass(frozen=True)
@@ -83,7 +92,8 @@ def run_everything(settings: Settings, report: Callable[[str], None]) -> RunSumm
     if not names:
         messages = [failure.message for failure in failures]
         return RunSummary(False, messages=messages or [_nothing_to_read(settings)])
-    with _instance(settings) as instance:
+    with _only_run(settings), _instance(settings) as instance:
+        _bury_killed_runs(instance)
         instance.add_dynamic_partitions("migration", names)
         partitions = list(instance.get_dynamic_partitions("migration"))
         job = dg.Definitions.merge(
@@ -91,7 +101,7 @@ def run_everything(settings: Settings, report: Callable[[str], None]) -> RunSumm
         ).resolve_job_def(JOB_NAME)
         result = job.execute_in_process(
             instance=instance,
-            tags=run_tags(partitions),
+            tags={**run_tags(partitions), _LAUNCHER_TAG: "command line"},
             resources={"warehouse": WarehouseResource(home=str(settings.home))},
             run_config={"loggers": {"progress": {}}},
             raise_on_error=False,
@@ -112,6 +122,26 @@ def _instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
     os.environ[HOME_VARIABLE] = str(settings.home)
     with dg.DagsterInstance.from_config(str(settings.dagster_home)) as instance:
         yield instance
+
+
+@contextmanager
+def _only_run(settings: Settings) -> Iterator[None]:
+    """Hold the right to run from the command line; the system takes it back from a killed process."""
+    with (settings.dagster_home / "run.lock").open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise WarehouseLockedError(
+                f"Another `firstdrift run` works on {settings.home}. Wait until it has ended, then run again."
+            ) from error
+        yield
+
+
+def _bury_killed_runs(instance: dg.DagsterInstance) -> None:
+    """End the runs of the command line that were killed; their place in the pool would block every later run."""
+    for run in instance.get_runs(dg.RunsFilter(tags={_LAUNCHER_TAG: "command line"}, statuses=_UNFINISHED)):
+        instance.report_run_failed(run, "The process was killed.")
+        instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
 
 
 def _progress_logger(report: Callable[[str], None]) -> dg.LoggerDefinition:

@@ -15,7 +15,7 @@ _HEADER = re.compile(r"^--\s*(severity|blocking)\s*:\s*(\S+)\s*$")
 SAMPLE_ROWS = 5
 
 
-class CheckFileError(Exception):
+class CheckFileError(ValueError):
     """A check file is not one; the message names the file and the remedy."""
 
 

@@ -22,7 +22,7 @@ _MATERIALIZED = re.compile(r"^(?:(?P<plain>view|table)|incremental\((?P<key>[a-z
 _CREATED = re.compile(r"create\s+(?:or\s+replace\s+)?table\s+(?:if\s+not\s+exists\s+)?([a-z_0-9]+)", re.I)
 
 
-class ModelError(Exception):
+class ModelError(ValueError):
     """A model file is not what the runner can build; the message names the file and the remedy."""
 
 

@@ -46,7 +46,7 @@ class Publication:
     is_new: bool
 
 
-class PublishError(Exception):
+class PublishError(ValueError):
     """The new file did not pass the checks that readers rely on; the published one stays."""
 
 
