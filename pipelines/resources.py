@@ -10,7 +10,7 @@ import duckdb
 from warehouse.catalog import Catalog, load_catalog
 from warehouse.connection import open_writer
 from warehouse.project import Project, load_project
-from warehouse.schema import apply_macros, apply_schema, macro_files, schema_files
+from warehouse.schema import ensure_current, macro_files, schema_files
 from warehouse.settings import Settings, project_folder, settings_for
 
 
@@ -30,10 +30,9 @@ class WarehouseResource(dg.ConfigurableResource):
 
     @contextmanager
     def writer(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open the working file with schema and macros applied."""
+        """Open the working file with the schema and macros of this release."""
         with open_writer(self.settings.database) as con:
-            apply_schema(con)
-            apply_macros(con)
+            ensure_current(con)
             yield con
 
 

@@ -204,6 +204,11 @@ def _columns(path: Path, tree: exp.Query) -> dict[str, str]:
     return columns
 
 
+def relations_of(sql: str) -> set[str]:
+    """Return the names of the relations that a statement reads."""
+    return _dependencies(sqlglot.parse_one(sql, dialect="duckdb"))
+
+
 def _dependencies(tree: exp.Expr) -> set[str]:
     return {
         source.name

@@ -1,9 +1,11 @@
 """Applying the hand-owned statements of sql/schema and sql/macros to a connection."""
 
+import hashlib
 from pathlib import Path
 
 import duckdb
 
+from warehouse.connection import scalar
 from warehouse.settings import project_folder
 
 
@@ -18,13 +20,48 @@ def macro_files() -> list[Path]:
 
 
 def apply_schema(con: duckdb.DuckDBPyConnection) -> None:
-    """Create the tables of the star where they don't exist, and renew their comments, in one transaction."""
+    """Create the tables of the star, with their comments, in one transaction."""
     with_transaction(con, [path.read_text(encoding="utf-8") for path in schema_files()])
 
 
 def apply_macros(con: duckdb.DuckDBPyConnection) -> None:
     """Create or replace the macros, in one transaction."""
     with_transaction(con, [path.read_text(encoding="utf-8") for path in macro_files()])
+
+
+def ensure_current(con: duckdb.DuckDBPyConnection) -> None:
+    """Bring a working file to the schema and macros of this release.
+
+    A file of another release is emptied: everything in it can be rebuilt from the lake, which is simpler
+    and safer than changing tables in place. What is published stays until the next publication.
+    """
+    files = [*schema_files(), *macro_files()]
+    version = hashlib.sha256("".join(path.read_text(encoding="utf-8") for path in files).encode()).hexdigest()[:16]
+    stored = _stored_version(con)
+    if stored == version:
+        return
+    scripts = [path.read_text(encoding="utf-8") for path in files]
+    remember = f"insert or replace into etl_state values ('schema_version', '{version}')"
+    with_transaction(con, [*_drop_statements(con), *scripts, remember])
+
+
+def _stored_version(con: duckdb.DuckDBPyConnection) -> str | None:
+    if not scalar(con, "select count(*) from duckdb_tables() where table_name = 'etl_state'"):
+        return None
+    return scalar(con, "select value from etl_state where name = 'schema_version'")
+
+
+def _drop_statements(con: duckdb.DuckDBPyConnection) -> list[str]:
+    rows = con.execute(
+        """
+        select 'drop view "' || view_name || '"' from duckdb_views()
+        where schema_name = 'main' and database_name = current_database() and not internal
+        union all
+        select 'drop table "' || table_name || '"' from duckdb_tables()
+        where schema_name = 'main' and database_name = current_database()
+        """
+    ).fetchall()
+    return [statement for (statement,) in rows]
 
 
 def with_transaction(con: duckdb.DuckDBPyConnection, scripts: list[str]) -> None:

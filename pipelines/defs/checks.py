@@ -1,7 +1,11 @@
 """One asset check for each file of sql/checks.
 
-A file is called <table>__<what must hold>.sql, and the check belongs to that table's asset.
+A file is called <table>__<what must hold>.sql, and the check belongs to that table's asset. The checks of a
+table run in one step: a step costs more than most of the queries.
 """
+
+from collections.abc import Iterator
+from itertools import groupby
 
 import dagster as dg
 
@@ -29,22 +33,29 @@ def check_result(outcome: CheckOutcome) -> dg.AssetCheckResult:
     )
 
 
-def sql_check(check: Check) -> dg.AssetChecksDefinition:
-    """Return the asset check that runs a file of sql/checks."""
+def _parts(check: Check) -> tuple[str, str]:
+    """Return the table that a check is about and what must hold there."""
     table, _, what = check.name.partition("__")
+    return table, what
 
-    @dg.asset_check(
-        name=what,
-        asset=asset_key(table, LAYERS),
-        description=check.description,
-        blocking=check.is_blocking,
-        pool=POOL,
-    )
-    def run(warehouse: WarehouseResource) -> dg.AssetCheckResult:
+
+def table_checks(table: str, checks: list[Check]) -> dg.AssetChecksDefinition:
+    """Return the step that runs all checks of a table."""
+    key = asset_key(table, LAYERS)
+    specs = [
+        dg.AssetCheckSpec(_parts(check)[1], asset=key, description=check.description, blocking=check.is_blocking)
+        for check in checks
+    ]
+
+    @dg.multi_asset_check(name=f"check_{table}", specs=specs, pool=POOL)
+    def run(warehouse: WarehouseResource) -> Iterator[dg.AssetCheckResult]:
         with warehouse.writer() as con:
-            return check_result(run_check(con, check))
+            for check in checks:
+                result = check_result(run_check(con, check))
+                yield result._replace(check_name=_parts(check)[1], asset_key=key)
 
     return run
 
 
-sql_checks = [sql_check(check) for check in load_checks(project_folder("sql") / "checks")]
+_CHECKS = load_checks(project_folder("sql") / "checks")
+sql_checks = [table_checks(table, list(group)) for table, group in groupby(_CHECKS, key=lambda check: _parts(check)[0])]
