@@ -13,6 +13,7 @@ from pipelines.defs.metadata import POOL, asset_key
 from pipelines.defs.models import LAYERS
 from pipelines.resources import WarehouseResource
 from warehouse.checks import Check, CheckOutcome, load_checks, run_check
+from warehouse.project import relations_of
 from warehouse.settings import project_folder
 
 
@@ -43,7 +44,14 @@ def table_checks(table: str, checks: list[Check]) -> dg.AssetChecksDefinition:
     """Return the step that runs all checks of a table."""
     key = asset_key(table, LAYERS)
     specs = [
-        dg.AssetCheckSpec(_parts(check)[1], asset=key, description=check.description, blocking=check.is_blocking)
+        dg.AssetCheckSpec(
+            _parts(check)[1],
+            asset=key,
+            # A check waits for everything that it reads, not for its own table alone.
+            additional_deps=[asset_key(name, LAYERS) for name in sorted(relations_of(check.sql) - {table})],
+            description=check.description,
+            blocking=check.is_blocking,
+        )
         for check in checks
     ]
 
