@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from pipelines.ingest.base import SNIPPET_CHARS, ParseIssue, RunLog
@@ -217,8 +218,25 @@ def _ranks(texts: Sequence[str]) -> np.ndarray:
     return ranks
 
 
-def _strings(codes: np.ndarray, texts: Sequence[str]) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts, pa.string())).cast(pa.string())
+def _numbers(values: np.ndarray, kind: pa.DataType, missing: np.ndarray | None = None) -> pa.Array:
+    """Return an Arrow array over the memory of a NumPy array; `pa.array` would import pandas to do the same."""
+    values = np.ascontiguousarray(values)
+    valid = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
+    return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(values)])
+
+
+def _strings(codes: np.ndarray, texts: Sequence[str], missing: np.ndarray | None = None) -> pa.Array:
+    dictionary = pl.Series(texts, dtype=pl.String).to_arrow().cast(pa.string())
+    indices = _numbers(codes.astype(np.int32), pa.int32(), missing)
+    return pa.DictionaryArray.from_arrays(indices, dictionary).cast(pa.string())
+
+
+def _raw_texts(raw: Mapping[int, str], order: np.ndarray) -> pa.Array:
+    texts = {text: code for code, text in enumerate(dict.fromkeys(raw.values()))}
+    codes = np.full(len(order), -1, dtype=np.int32)
+    codes[list(raw)] = [texts[text] for text in raw.values()]
+    codes = codes[order]
+    return _strings(np.maximum(codes, 0), list(texts) or [""], codes < 0)
 
 
 def _kind_codes(value: np.ndarray, given: Mapping[int, str]) -> np.ndarray:
@@ -248,19 +266,18 @@ def _table(draft: Draft) -> pa.Table:
         same &= key[order][1:] == key[order][:-1]
     index = np.arange(count)
     write_no = index - np.maximum.accumulate(np.where(np.r_[True, ~same], index, 0)) + 1
-    raw = pa.array([draft.raw.get(int(i)) for i in order], pa.string()) if draft.raw else pa.nulls(count, pa.string())
     columns = [
         _strings(name[order], names),
         _strings(axis[order], axes),
-        pa.array(attempt[order], pa.int32()),
-        pa.array(step[order], pa.int64()),
-        pa.array(write_no, pa.int32()),
-        pa.array(value[order], pa.float64(), mask=(kinds == _KIND["nonfinite_unknown"])[order]),
+        _numbers(attempt[order], pa.int32()),
+        _numbers(step[order], pa.int64()),
+        _numbers(write_no.astype(np.int32), pa.int32()),
+        _numbers(value[order], pa.float64(), (kinds == _KIND["nonfinite_unknown"])[order]),
         _strings(kinds[order], VALUE_KINDS),
-        raw,
-        pa.array(wall[order], pa.float64(), mask=np.isnan(wall[order])),
+        _raw_texts(draft.raw, order),
+        _numbers(wall[order], pa.float64(), np.isnan(wall[order])),
         _strings(file[order], list(draft.files)),
-        pa.array(position[order], pa.int64()),
+        _numbers(position[order], pa.int64()),
     ]
     return pa.table(columns, schema=POINT_SCHEMA)
 
