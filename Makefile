@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test lint types unit install install-dev lock clean test-browser test-clients docs
+.PHONY: demo test lint types unit install install-dev lock clean test-browser test-clients docs generated
 
 demo: install
 	$(BIN)/firstdrift demo
@@ -38,6 +38,11 @@ test-clients: install-dev .venv-client/.installed
 	$(PYTHON) -m venv .venv-client
 	.venv-client/bin/python -m pip install --quiet "duckdb>=1.4,<1.5"
 	touch $@
+
+# Renews what docs/ holds of the code: data dictionary and list of questions.
+generated: install-dev
+	$(BIN)/firstdrift dictionary --output docs/data_dictionary.md
+	$(BIN)/python -m pipelines.questions > docs/questions.md
 
 # Builds the site of docs/ into dist/site; a broken link is an error.
 docs: install-dev

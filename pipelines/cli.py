@@ -40,6 +40,9 @@ Home = Annotated[Path | None, typer.Option("--home", help="Home folder of the wa
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
+SHOW_FORMATS = ("text", "markdown", "json")
+
+
 class UserError(Exception):
     """Something the user can mend; the message is one sentence that says how."""
 
@@ -173,15 +176,23 @@ def _print_summary(summary: "RunSummary") -> None:
 @app.command()
 def show(
     migration: Annotated[str, typer.Argument(help="Name of a migration; all of them without it.")] = "",
+    form: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(SHOW_FORMATS)}.")] = "text",
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print verdicts, what drifted first, parity and anomalies, by migration."""
+    """Print verdicts, what drifted first, parity and anomalies; as Markdown the table for a pull request."""
+    from pipelines.pull_request import pull_request_text
     from pipelines.show import migration_views, print_views
 
+    form = "json" if as_json else form
+    if form not in SHOW_FORMATS:
+        raise UserError(f"--format {form}: write one of {', '.join(SHOW_FORMATS)}.")
     with open_reader(settings_for(home).published) as con:
+        if form == "markdown":
+            print(pull_request_text(con, migration), end="")
+            return
         views = migration_views(con, migration)
-    if as_json:
+    if form == "json":
         print(to_json([asdict(view) for view in views]))
     else:
         print_views(views, out)
@@ -236,6 +247,39 @@ def export(
 
 
 @app.command()
+def report(
+    folder: Annotated[Path | None, typer.Argument(help="Where to; <home>/reports without it.")] = None,
+    home: Home = None,
+) -> None:
+    """Write the pages: one for each migration, and an index."""
+    from warehouse.report import write_reports
+
+    settings = settings_for(home)
+    pages = write_reports(settings.published, folder or settings.reports)
+    out.print(f"{len(pages)} pages: {pages[0]}", soft_wrap=True)
+
+
+@app.command()
+def dictionary(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to this file: .md, .html or .json; print without it.")
+    ] = None,
+) -> None:
+    """Write the data dictionary: every table and column, what it holds and what it is made from."""
+    from warehouse.dictionary import FORMATS as DICTIONARY_FORMATS
+    from warehouse.dictionary import dictionary_text
+
+    form = output.suffix.removeprefix(".") if output else "md"
+    if form not in DICTIONARY_FORMATS:
+        raise UserError(f"{output}: the name must end in one of .{', .'.join(DICTIONARY_FORMATS)}.")
+    text = dictionary_text(form)
+    if output:
+        output.write_text(text, encoding="utf-8")
+    else:
+        print(text, end="")
+
+
+@app.command()
 def dev(
     port: Annotated[int, typer.Option(help="Port of the page.")] = 3000,
     home: Home = None,
@@ -266,9 +310,12 @@ def demo(home: Home = None) -> None:
     code = _run(settings, as_json=False)
     if code:
         raise typer.Exit(code)
-    show(migration="", home=home, as_json=False)
+    show(migration="", form="text", home=home, as_json=False)
     width = min(shutil.get_terminal_size().columns, 100)
     out.print("─" * width, style="dim")
+    index = settings.reports / "index.html"
+    if index.exists():
+        out.print(f"Read on: {index}", soft_wrap=True)
     out.print("Ask on: firstdrift query --list · firstdrift show --json · firstdrift dev")
 
 

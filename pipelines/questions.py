@@ -56,3 +56,26 @@ def run_question(con: duckdb.DuckDBPyConnection, question: str, given: dict[str,
     if relation is None:
         raise ValueError("The statement returns no rows; ask with a SELECT.")
     return relation.to_arrow_table()
+
+
+def questions_markdown() -> str:
+    """Return the list of questions as docs/questions.md holds it."""
+    lines = [
+        "# Questions",
+        "",
+        "Made by `make generated` from `sql/queries`; do not edit. Ask one with `firstdrift query NAME`, give a",
+        "parameter with `--param name=value`, or copy the file into any DuckDB client.",
+        "",
+        "| name | question | parameters |",
+        "| --- | --- | --- |",
+    ]
+    for name, path in _files().items():
+        sql = path.read_text(encoding="utf-8")
+        title = sql.splitlines()[0].removeprefix("--").strip()
+        parameters = ", ".join(f"`{key}` = {default}" for key, default in parameters_of(sql).items())
+        lines.append(f"| `{name}` | {title} | {parameters} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(questions_markdown(), end="")

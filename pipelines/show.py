@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pipelines.render import number_text
+from pipelines.sparkline import sparkline
 
 _SHOWN_METRICS = 3
 _COLOURS = {
@@ -22,7 +23,7 @@ _COLOURS = {
 
 @dataclass(frozen=True)
 class Moved:
-    """A metric that drifted: its rank, where its onset lies, and how likely it was the first."""
+    """A metric that drifted: its rank, where its onset lies, how likely it was the first, its difference as a line."""
 
     rank: int
     metric: str
@@ -33,6 +34,7 @@ class Moved:
     onset_step_high: int | None
     probability_first: float | None
     is_tied: bool
+    sparkline: str = ""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,25 @@ def _moved(con: duckdb.DuckDBPyConnection, pair_id: int) -> list[Moved]:
         """,
         [pair_id, _SHOWN_METRICS],
     ).fetchall()
-    return [Moved(*row) for row in rows]
+    return [Moved(*row, sparkline=_difference_line(con, pair_id, row[1])) for row in rows]
+
+
+def _difference_line(con: duckdb.DuckDBPyConnection, pair_id: int, metric: str) -> str:
+    """Return how far the runs are apart along the steps, in the noise of equal runs where that is known."""
+    rows = con.execute(
+        """
+        select
+            case
+                when candidate_kind not in ('finite', 'rewritten_suspect') then 'nan'::double
+                else coalesce(standardised_delta, delta)
+            end
+        from mart_paired_delta
+        where pair_id = ? and metric = ? and candidate_kind is not null
+        order by step_axis, step
+        """,
+        [pair_id, metric],
+    ).fetchall()
+    return sparkline([value for (value,) in rows])
 
 
 def _first_differences(con: duckdb.DuckDBPyConnection, pair_id: int) -> list[FirstDifference]:
@@ -235,12 +255,12 @@ def _print_pair(pair: PairView, console: Console) -> None:
     console.print(f"  {pair.reason}", markup=False)
     if pair.moved:
         table = Table(box=None, padding=(0, 2), header_style="bold")
-        for title in ("rank", "metric", "category", "onset", "P(first)", "tied"):
+        for title in ("rank", "metric", "category", "onset", "P(first)", "tied", "difference"):
             table.add_column(title, overflow="fold")
         for m in pair.moved:
             probability = "" if m.probability_first is None else f"{m.probability_first:.2f}"
             tied = "yes" if m.is_tied else ""
-            table.add_row(str(m.rank), m.metric, m.category, _onset(m), probability, tied)
+            table.add_row(str(m.rank), m.metric, m.category, _onset(m), probability, tied, m.sparkline)
         console.print(table)
     console.print(f"  data order: {pair.parity}")
     if pair.time_verdict:
