@@ -7,9 +7,11 @@ from pipelines.defs.metadata import POOL, asset_key
 from pipelines.defs.models import LAYERS, PROJECT
 from pipelines.resources import WarehouseResource
 from warehouse.publish import export_parquet, publish
+from warehouse.report import write_reports
 
 PUBLISHED = dg.AssetKey(["published", "firstdrift_duckdb"])
 EXPORTS = dg.AssetKey(["published", "parquet_exports"])
+REPORTS = dg.AssetKey(["published", "reports"])
 _MARTS = [model.name for model in PROJECT.models if model.layer == "marts"]
 
 
@@ -55,3 +57,18 @@ def parquet_exports(warehouse: WarehouseResource) -> dg.MaterializeResult:
             "files": export.files,
         }
     )
+
+
+@dg.asset(
+    key=REPORTS,
+    deps=[PUBLISHED],
+    group_name="published",
+    kinds={"html"},
+    description="One page for each migration, and an index over them. Grain: migration.",
+    pool=POOL,
+)
+def reports(warehouse: WarehouseResource) -> dg.MaterializeResult:
+    """Draw the pages of the migrations that changed."""
+    settings = warehouse.settings
+    pages = write_reports(settings.published, settings.reports)
+    return dg.MaterializeResult(metadata={"index": dg.MetadataValue.path(pages[0]), "pages": len(pages)})
