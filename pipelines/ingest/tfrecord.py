@@ -5,31 +5,37 @@ TensorBoard reader.
 """
 
 import struct
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import google_crc32c
+import numpy as np
 
 _HEADER = struct.Struct("<QI")
-_FOOTER = struct.Struct("<I")
-OVERHEAD = _HEADER.size + _FOOTER.size
+HEADER_SIZE = _HEADER.size
+FOOTER_SIZE = 4
 _MASK = 0xA282EAD8
 
 
-class Record(NamedTuple):
-    """A record, or a piece of the file that is none.
-
-    Attributes:
-        offset: Where it begins.
-        payload: Its content; None for damage.
-        problem: What is wrong; empty for a good record.
-        size: How many bytes of the file it covers.
-    """
+class Damage(NamedTuple):
+    """A piece of the file that is no sound record: where, how many bytes, and why."""
 
     offset: int
-    payload: bytes | None
-    problem: str
     size: int
+    reason: str
+
+
+class Frames(NamedTuple):
+    """The records of a file. Together with the damage they cover every byte.
+
+    Attributes:
+        offset: Where each sound record begins, shape (n,), in the order of the file.
+        size: Bytes of its payload, which begins `HEADER_SIZE` behind its offset, shape (n,).
+        damage: The pieces between them.
+    """
+
+    offset: np.ndarray
+    size: np.ndarray
+    damage: list[Damage]
 
 
 def masked_crc(data: bytes) -> int:
@@ -40,31 +46,55 @@ def masked_crc(data: bytes) -> int:
 
 def has_header(data: bytes, at: int = 0) -> bool:
     """Tell whether a record header with a right checksum stands at `at`."""
-    if at + _HEADER.size > len(data):
+    if at < 0 or at + HEADER_SIZE > len(data):
         return False
     _, crc = _HEADER.unpack_from(data, at)
     return masked_crc(data[at : at + 8]) == crc
 
 
-def records(data: bytes) -> Iterator[Record]:
-    """Yield the records of a file and the damaged pieces between them; together they cover every byte."""
+def frames(data: bytes) -> Frames:
+    """Find the records of a file and check both checksums of each."""
+    offset, size, crcs, damage = _walk(data)
+    bytes_at = np.frombuffer(data, dtype=np.uint8)
+    if len(offset) == 0:
+        return Frames(offset, size, damage)
+    feet = (offset + HEADER_SIZE + size)[:, None] + np.arange(FOOTER_SIZE)
+    written = np.ascontiguousarray(bytes_at[feet]).view("<u4").ravel()
+    good = (((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(_MASK)) == written
+    for at in np.flatnonzero(~good):
+        span = int(size[at]) + HEADER_SIZE + FOOTER_SIZE
+        damage.append(Damage(int(offset[at]), span, "checksum of a record is wrong"))
+    return Frames(offset[good], size[good], sorted(damage))
+
+
+def _walk(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Damage]]:
+    """Return offsets, sizes and payload checksums (as computed) of the records, and the damaged headers."""
+    offsets, sizes, crcs, damage = [], [], [], []
+    known: dict[bytes, int] = {}
+    checksum = google_crc32c.value
     at, end = 0, len(data)
     while at < end:
-        if not has_header(data, at):
-            behind = _next_header(data, at + 1)
-            torn = end - at < _HEADER.size
-            yield Record(at, None, "the file ends within a record" if torn else "damaged record header", behind - at)
-            at = behind
-            continue
-        (size, _) = _HEADER.unpack_from(data, at)
-        stop = at + _HEADER.size + size
-        if stop + _FOOTER.size > end:
-            yield Record(at, None, "the file ends within a record", end - at)
-            return
-        payload = data[at + _HEADER.size : stop]
-        good = masked_crc(payload) == _FOOTER.unpack_from(data, stop)[0]
-        yield Record(at, payload if good else None, "" if good else "checksum of a record is wrong", OVERHEAD + size)
-        at = stop + _FOOTER.size
+        header = data[at : at + HEADER_SIZE]
+        size = known.get(header)
+        if size is None:
+            if not has_header(header):
+                behind = _next_header(data, at + 1)
+                torn = behind == end and end - at < HEADER_SIZE
+                reason = "the file ends within a record" if torn else "damaged record header"
+                damage.append(Damage(at, behind - at, reason))
+                at = behind
+                continue
+            size = known[header] = _HEADER.unpack(header)[0]
+        stop = at + HEADER_SIZE + size
+        if stop + FOOTER_SIZE > end:
+            damage.append(Damage(at, end - at, "the file ends within a record"))
+            break
+        offsets.append(at)
+        sizes.append(size)
+        crcs.append(checksum(data[at + HEADER_SIZE : stop]))
+        at = stop + FOOTER_SIZE
+    as_array = (np.array(offsets, dtype=np.int64), np.array(sizes, dtype=np.int64), np.array(crcs, dtype=np.uint32))
+    return (*as_array, damage)
 
 
 def _next_header(data: bytes, at: int) -> int:
