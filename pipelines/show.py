@@ -10,6 +10,7 @@ from pipelines.render import number_text
 from pipelines.sparkline import sparkline
 
 _SHOWN_METRICS = 3
+_WIDE = 130
 _COLOURS = {
     "drift": "red",
     "nonfinite": "red",
@@ -254,14 +255,7 @@ def _print_pair(pair: PairView, console: Console) -> None:
     console.print(f"\n[bold]{pair.candidate}[/bold] against {pair.baseline}, paired as {pair.how_paired}")
     console.print(f"  {pair.reason}", markup=False)
     if pair.moved:
-        table = Table(box=None, padding=(0, 2), header_style="bold")
-        for title in ("rank", "metric", "category", "onset", "P(first)", "tied", "difference"):
-            table.add_column(title, overflow="fold")
-        for m in pair.moved:
-            probability = "" if m.probability_first is None else f"{m.probability_first:.2f}"
-            tied = "yes" if m.is_tied else ""
-            table.add_row(str(m.rank), m.metric, m.category, _onset(m), probability, tied, m.sparkline)
-        console.print(table)
+        _print_moved(pair.moved, console)
     console.print(f"  data order: {pair.parity}")
     if pair.time_verdict:
         console.print(f"  time: {pair.time_verdict}", markup=False)
@@ -278,6 +272,27 @@ def _print_pair(pair: PairView, console: Console) -> None:
     warnings = sum(a.steps for a in pair.anomalies if a.severity == "warning")
     if warnings:
         console.print(f"  {warnings} warnings in mart_anomaly")
+
+
+def _print_moved(moved: list[Moved], console: Console) -> None:
+    """Print the metrics that drifted as a table, or two lines each where a table would be torn apart."""
+    if console.width < _WIDE:
+        for m in moved:
+            console.print(f"  {m.rank:>2}  {m.metric}", markup=False, soft_wrap=True)
+            tied = ", tied" if m.is_tied else ""
+            console.print(f"      {_onset(m)}, P(first) {_probability(m)}{tied}  {m.sparkline}", markup=False)
+        return
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    for title in ("rank", "metric", "category", "onset", "P(first)", "tied", "difference"):
+        table.add_column(title, overflow="fold")
+    for m in moved:
+        tied = "yes" if m.is_tied else ""
+        table.add_row(str(m.rank), m.metric, m.category, _onset(m), _probability(m), tied, m.sparkline)
+    console.print(table)
+
+
+def _probability(moved: Moved) -> str:
+    return "" if moved.probability_first is None else f"{moved.probability_first:.2f}"
 
 
 def _print_replicates(view: MigrationView, console: Console) -> None:
