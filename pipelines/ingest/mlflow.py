@@ -10,6 +10,7 @@ its name or identifier.
 import sys
 from pathlib import Path
 
+import numpy as np
 import yaml
 
 from pipelines.ingest import metadata
@@ -24,7 +25,7 @@ NAME = "mlflow"
 SYSTEM_AXIS = "system"
 
 _LARGEST = sys.float_info.max
-_NUMBERS = (float, int)
+_COLUMN_TYPES = ({str}, {float, int}, {float, int}, {int})  # key, value, timestamp, step
 _FETCH = 50_000
 _STATUS = {
     "FINISHED": "finished",
@@ -98,34 +99,37 @@ def _scan_sqlite(path: Path, source: str, run: str | None) -> Draft:
 
 def _add_batch(draft: Draft, batch: list[tuple], source: str) -> None:
     """Append rows of the table metrics; the columns are moved whole, exceptions are set right one by one."""
-    sound = [row for row in batch if _is_sound(row)]
-    for row in batch if len(sound) < len(batch) else ():
-        if not _is_sound(row):
+    columns = tuple(zip(*batch, strict=True))
+    if not all(set(map(type, column)) <= kinds for column, kinds in zip(columns, _COLUMN_TYPES, strict=False)):
+        for row in (row for row in batch if not _is_sound(row)):
             draft.issue((source, row[5]), "a row of the table metrics holds no number, step or time", str(row[:5]), 1)
-    if not sound:
-        return
+        batch = [row for row in batch if _is_sound(row)]
+        if not batch:
+            return
+        columns = tuple(zip(*batch, strict=True))
+    names, values, times, steps, nan_flags, rowids = columns
     first = len(draft)
-    names, values, times, steps, nan_flags, rowids = zip(*sound, strict=True)
-    draft.name.extend(map(draft.code, names))
-    draft.value.extend(values)
-    draft.wall_time.extend(time / 1000.0 for time in times)
+    codes = {name: draft.code(name) for name in dict.fromkeys(names)}
+    main, system = (draft.axes.setdefault(axis, len(draft.axes)) for axis in (DEFAULT_STEP_AXIS, SYSTEM_AXIS))
+    axes = {name: system if name.startswith("system/") else main for name in codes}
+    file = draft.files.setdefault(source, len(draft.files))
+    draft.name.extend([codes[name] for name in names])
+    draft.axis.extend([axes[name] for name in names])
+    draft.file.extend([file] * len(batch))
     draft.step.extend(steps)
     draft.position.extend(rowids)
-    file = draft.files.setdefault(source, len(draft.files))
-    draft.file.extend([file] * len(sound))
-    main, system = (draft.axes.setdefault(axis, len(draft.axes)) for axis in (DEFAULT_STEP_AXIS, SYSTEM_AXIS))
-    draft.axis.extend(system if name.startswith("system/") else main for name in names)
-    for at, (value, is_nan) in enumerate(zip(values, nan_flags, strict=True), first):
-        if is_nan:
-            draft.value[at], draft.raw[at] = float("nan"), "is_nan"
-        elif abs(value) >= _LARGEST:
-            draft.value[at] = float("inf") if value > 0 else float("-inf")
-            draft.raw[at] = repr(value)
+    draft.wall_time.frombytes((np.array(times, dtype=np.float64) / 1000.0).tobytes())
+    stored = np.array(values, dtype=np.float64)
+    draft.value.frombytes(stored.tobytes())
+    flagged = np.array([bool(flag) for flag in nan_flags])
+    for at in np.flatnonzero(flagged | (np.abs(stored) >= _LARGEST)).tolist():
+        nan = bool(flagged[at])
+        draft.value[first + at] = float("nan") if nan else float("inf") if stored[at] > 0 else float("-inf")
+        draft.raw[first + at] = "is_nan" if nan else repr(float(stored[at]))
 
 
 def _is_sound(row: tuple) -> bool:
-    name, value, time, step, _, _ = row
-    return type(name) is str and type(value) in _NUMBERS and type(time) in _NUMBERS and type(step) is int
+    return all(type(cell) in kinds for cell, kinds in zip(row, _COLUMN_TYPES, strict=False))
 
 
 def _run_folders(path: Path) -> list[Path]:

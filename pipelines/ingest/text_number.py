@@ -5,6 +5,8 @@ integers too long for a double. Where a value stands in a file does not belong h
 """
 
 import re
+from array import array
+from collections.abc import Container, Mapping
 from typing import Any, NamedTuple
 
 EXACT_INTEGER_LIMIT = 2**53
@@ -77,6 +79,25 @@ def from_json(value: Any) -> Number | None:
     if value is None:
         return Number(None, "null")
     return from_text(value) if isinstance(value, str) else None
+
+
+def plain_values(row: Mapping[str, Any], without: Container[str] = ()) -> array | None:
+    """Return the values of a decoded JSON row as doubles where all are finite numbers that a double can hold.
+
+    Args:
+        row: Value by name.
+        without: Names to leave out.
+
+    Returns:
+        The doubles in the order of the row; None where any value needs a closer look.
+    """
+    try:
+        values = array("d", [v for k, v in row.items() if k not in without] if without else row.values())
+    except (TypeError, OverflowError):
+        return None
+    if not values or (max(values) < EXACT_INTEGER_LIMIT and min(values) > -EXACT_INTEGER_LIMIT):
+        return values
+    return None
 
 
 def _from_int(value: int) -> Number:

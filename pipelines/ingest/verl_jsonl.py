@@ -23,7 +23,7 @@ import orjson
 from pipelines.ingest.base import RunLog
 from pipelines.ingest.points import Draft, assemble
 from pipelines.ingest.sources import head, lines, text_of
-from pipelines.ingest.text_number import EXACT_INTEGER_LIMIT, from_json, whole_step
+from pipelines.ingest.text_number import from_json, plain_values, whole_step
 from warehouse.contract import DEFAULT_STEP_AXIS
 
 NAME = "jsonl"
@@ -134,7 +134,7 @@ def scan_row(
         draft.issue(place, reason, str(row), sum(1 for _ in _scalars(metrics)))
         return
     wall_time = _wall_time(row)
-    if layouts is not None and (values := _plain(metrics)) is not None:
+    if layouts is not None and (values := plain_values(metrics)) is not None:
         layout = tuple(metrics)
         known = layouts.get(layout)
         if known is None:
@@ -146,17 +146,6 @@ def scan_row(
     axis = _axis(tuple(name for name, _, _ in scalars))
     for name, value, raw in scalars:
         draft.add(name, step, value, raw, place, axis=axis, wall_time=wall_time)
-
-
-def _plain(metrics: Mapping[str, Any]) -> array | None:
-    """Return the values as doubles where all are finite numbers that a double can hold, else None."""
-    try:
-        values = array("d", metrics.values())
-    except (TypeError, OverflowError):
-        return None
-    if not values or (max(values) < EXACT_INTEGER_LIMIT and min(values) > -EXACT_INTEGER_LIMIT):
-        return values
-    return None
 
 
 def _step_key(row: Mapping[str, Any]) -> str | None:

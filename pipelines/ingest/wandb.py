@@ -11,6 +11,7 @@ still being written: its status is unknown.
 
 import fnmatch
 import struct
+from array import array
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from pipelines.ingest.leveldb_log import records
 from pipelines.ingest.points import Draft, assemble
 from pipelines.ingest.protowire import WireError, as_bytes, as_int, fields, signed
 from pipelines.ingest.sources import head
-from pipelines.ingest.text_number import from_json, from_text, whole_step
+from pipelines.ingest.text_number import from_json, from_text, plain_values, whole_step
 from warehouse.contract import DEFAULT_STEP_AXIS
 
 NAME = "wandb"
@@ -127,6 +128,39 @@ def _items(data: bytes, wanted: int = 1) -> dict[str, bytes]:
     return out
 
 
+def _plain_items(data: bytes) -> tuple[list[str], list[bytes]] | None:
+    """Return keys and JSON texts of a history record whose items all have one short key, else None; the fast way.
+
+    An item is then: 0a, its length, 12, the key's length, the key, 82 01, the text's length, the text.
+    """
+    keys, texts = [], []
+    at, end = 0, len(data)
+    while at + 1 < end and data[at] == 0x0A:
+        stop = at + 2 + data[at + 1]
+        if data[at + 1] > 0x7F or stop > end or stop < at + 8 or data[at + 2] != 0x12:
+            return None
+        middle = at + 4 + data[at + 3]
+        if data[middle : middle + 2] != b"\x82\x01" or middle + 3 + data[middle + 2] != stop:
+            return None
+        keys.append(data[at + 4 : middle].decode())
+        texts.append(data[middle + 3 : stop])
+        at = stop
+    return (keys, texts) if at == end or data[at] == 0x12 else None
+
+
+def _row(data: bytes) -> dict[str, Any]:
+    """Return the values by key of a history record."""
+    plain = _plain_items(data)
+    if plain is not None:
+        try:
+            values = orjson.loads(b"[" + b",".join(plain[1]) + b"]")
+            if len(values) == len(plain[0]):
+                return dict(zip(plain[0], values, strict=True))
+        except ValueError:
+            pass  # a NaN or an infinity: value by value
+    return {name: _value(text) for name, text in _items(data).items()}
+
+
 def _value(text: bytes) -> Any:
     try:
         return orjson.loads(text)
@@ -157,7 +191,7 @@ def _step_metric(name: str, steps_by: Mapping[str, str]) -> str | None:
 
 
 def _scan_history(draft: Draft, data: bytes, place: tuple[str, int], steps_by: Mapping[str, str]) -> None:
-    row = {name: _value(text) for name, text in _items(data).items()}
+    row = _row(data)
     step = whole_step(row.get("_step"))
     if step is None:
         step = next((signed(as_int(c)) for n, _, v in fields(data) if n == 2 for _, _, c in fields(as_bytes(v))), None)
@@ -166,6 +200,10 @@ def _scan_history(draft: Draft, data: bytes, place: tuple[str, int], steps_by: M
         return
     time = row.get("_timestamp")
     wall_time = float(time) if isinstance(time, int | float) else None
+    if not steps_by and (values := plain_values(row, _NO_METRICS)) is not None:
+        codes = array("i", [draft.code(name) for name in row if name not in _NO_METRICS])
+        draft.add_row(codes, values, step, place, DEFAULT_STEP_AXIS, wall_time)
+        return
     for name, value in row.items():
         if name in _NO_METRICS:
             continue
