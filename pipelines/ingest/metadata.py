@@ -51,6 +51,7 @@ _UNSAFE = re.compile(
     r"@|://|\\|(?:^|\s)/|\.\.|(?i:\b(?:sk|hf|ghp|gho|glpat|xox[abp]|akia|wandb_v1)[-_][A-Za-z0-9]{6,}|"
     r"passw|secret|token|bearer|api[-_]?key)|[A-Za-z0-9+/_-]{28,}"
 )
+_PRIVATE_KEY = re.compile(r"(?i)pass|secret|token|key|host|user|owner|mail|path|dir|addr|url")
 _CONFIG_KEYS = {
     "seed": ("seed", "trainer.seed", "data.seed", "actor_rollout_ref.actor.data_loader_seed"),
     "attention_kernel": ("attn_implementation", "attention_backend", "attention_kernel"),
@@ -112,7 +113,9 @@ def from_config(config: Mapping[str, Any]) -> dict[str, str]:
     for key, names in _CONFIG_KEYS.items():
         value = next((flat[name] for name in names if name in flat), None)
         found[key] = value.rsplit("/", 1)[-1] if key == "model" and isinstance(value, str) else value
-    harmless = sorted((key, text) for key, value in flat.items() if (text := safe(value)) is not None)
+    harmless = sorted(
+        (key, text) for key, value in flat.items() if not _PRIVATE_KEY.search(key) and (text := safe(value)) is not None
+    )
     if harmless:
         digest = hashlib.sha256(json.dumps(harmless).encode())
         found["config_hash"] = digest.hexdigest()[:16]
