@@ -148,19 +148,21 @@ gated as (
     select
         *,
         case
-            when practical_limit is null then abs(mean_after) >= coalesce(floor_sigma, sigma)
+            when family = 'time' then is_time_shift(median_shift, sigma, inflation, k, n)
+            when practical_limit is null then abs(mean_after) >= noise_gate() * gate_sigma
             when practical_limit_kind = 'absolute' then abs(raw_effect) >= practical_limit
             when scale = 'log' then abs(effect) >= ln(1.0 + practical_limit)
             else abs(raw_effect) >= practical_limit * baseline_level
         end as is_material,
-        abs(mean_after) >= coalesce(nullif(floor_sigma, 0.0), sigma) as is_above_noise,
+        abs(mean_after) >= noise_gate() * gate_sigma as is_above_noise,
         -- Runs that started apart and come closer are not drifting.
         case
+            when family = 'time' then true
             when is_mismatched and abs(level_after) <= abs(stack_level) then false
             when not is_across_stacks or candidate_runs > 0 or practical_limit is not null then true
             else abs(effect) >= 0.5 * abs(stack_level)
         end as is_above_offset,
-        median_next * sign(effect) >= 0.5 * coalesce(nullif(floor_sigma, 0.0), sigma) as is_confirmed
+        median_next * sign(effect) >= 0.5 * gate_sigma as is_confirmed
     from judged
 )
 
@@ -180,8 +182,8 @@ select
     q_in_family,  -- over the whole family at once
     q_value,  -- by category and within it
     q_value_strict,  -- over the whole family, whatever the dependence between metrics
-    is_material,  -- reaches the practical limit of the catalogue, or one sigma where it has none
-    is_above_noise,  -- the mean after the change is more than one sigma away from the level before
+    is_material,  -- reaches the practical limit of the catalogue, or the noise gate where it has none; 25% for time
+    is_above_noise,  -- the mean after the change is beyond the noise gate
     is_above_offset,  -- leads away from a mismatch of the start, and is more than half of an offset between stacks
     -- that no replicate explains
     is_confirmed,  -- the median of the next eight steps has moved by half a sigma

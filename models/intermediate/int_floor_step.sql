@@ -84,7 +84,9 @@ parts as (
             else
                 coalesce(baseline_variance, candidate_variance)
                 + coalesce(candidate_variance, baseline_variance)
-        end as variance
+        end as variance,
+        coalesce(baseline_variance, candidate_variance) + coalesce(candidate_variance, baseline_variance)
+            as equal_variance
     from by_step
 ),
 
@@ -108,6 +110,7 @@ select
     baseline_runs,  -- replicates of the baseline's stack that logged the step, the pair's own runs left out
     candidate_runs,  -- replicates of the candidate's stack, likewise; 0 where both runs share one stack
     stack_offset,  -- difference between the two stacks, taken off the delta; 0 where it can't be known
-    variance,  -- variance of the delta of equal runs at the step; null with fewer than two replicates of any stack
-    local_variance  -- the same, averaged over 15 steps
+    equal_variance,  -- variance of the difference of two equal runs; null with fewer than two replicates of any stack
+    variance,  -- the same, with the noise of the stack offset that is taken off
+    local_variance  -- the latter, averaged over 15 steps
 from smoothed

@@ -154,6 +154,10 @@ described as (
         avg(scaled_delta) filter (where k <= split) as stack_level,
         avg(scaled_delta) filter (where k > split) as level_after,
         avg(abs(baseline_value)) as baseline_level,
+        median(scaled_delta) filter (where k > split) - median(scaled_delta) filter (where k <= split)
+            as median_shift,
+        median(scaled_delta) filter (where k <= split) as median_before,
+        median(scaled_delta) as median_level,
         avg(above_left) filter (where k > split) as mean_after,
         median(above_left) filter (where k > split and k <= split + 8) as median_next
     from lagged
@@ -175,12 +179,16 @@ corrected as (
         best.*,
         described.raw_effect,
         described.mean_after,
+        described.median_shift,
+        described.median_before,
+        described.median_level,
         described.median_next,
         described.stack_level,
         described.level_after,
         described.baseline_level,
         spread.sigma,
         floors.sigma as floor_sigma,
+        coalesce(nullif(floors.equal_sigma, 0.0), spread.sigma) as gate_sigma,
         coalesce(floors.effective_size, 0) as effective_size,
         coalesce(floors.baseline_runs, 0) as baseline_runs,
         coalesce(floors.candidate_runs, 0) as candidate_runs,
@@ -204,14 +212,16 @@ corrected as (
             and best.step_axis = floors.step_axis
 ),
 
+-- A pair that is clearly more autocorrelated than equal runs were is deflated by that much more.
 deflated as (
     select
         *,
         case
-            when effective_size > 0
-                then greatest(
-                    (1.0 + floor_autocorrelation) / (1.0 - floor_autocorrelation), floor_inflation, 1.0
-                )
+            when effective_size > 0 and own_autocorrelation > floor_autocorrelation + 2.0 / sqrt(n)
+                then
+                    floor_inflation * (1.0 + own_autocorrelation) / (1.0 - own_autocorrelation)
+                    / ((1.0 + floor_autocorrelation) / (1.0 - floor_autocorrelation))
+            when effective_size > 0 then floor_inflation
             else prior_inflation() * (1.0 + own_autocorrelation) / (1.0 - own_autocorrelation)
         end as inflation
     from corrected
@@ -272,9 +282,13 @@ select
     tested_f.baseline_level,  -- mean size of the baseline's value
     interval.profile,  -- likelihood ratio against the best split, of every onset step that counts
     tested_f.mean_after,  -- mean after the change, less the level before
+    tested_f.median_shift,  -- median difference after the change less that before, on the comparison scale
+    tested_f.median_before,  -- median difference before the change
+    tested_f.median_level,  -- median difference over all steps
     tested_f.median_next,  -- median of the next eight steps, less the level before
     tested_f.sigma,  -- noise of one step
     tested_f.floor_sigma,  -- noise of equal runs, from replicates; null without them
+    tested_f.gate_sigma,  -- noise in which the size of an effect is measured: of equal runs, or of one step
     tested_f.sse,  -- weighted squares left over by the fit
     tested_f.own_autocorrelation,  -- lag-one autocorrelation of what is left over
     tested_f.floor_autocorrelation,  -- the same, of the difference of equal runs

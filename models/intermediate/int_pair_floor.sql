@@ -1,5 +1,5 @@
 -- The noise floor of each metric of a pair, from replicates alone: spread, autocorrelation and how much a test
--- statistic has to be deflated. A metric's own evidence is shrunk to that of its category.
+-- statistic has to be deflated. A metric's own evidence is shrunk to that of its category and of all metrics.
 -- grain: pair_id, metric_id, step_axis
 -- materialized: incremental(migration)
 with pairs as (
@@ -20,6 +20,8 @@ steps as (
         step_axis,
         baseline_runs,
         candidate_runs,
+        equal_variance,
+        variance,
         local_variance
     from int_floor_step
 ),
@@ -41,6 +43,7 @@ spread as (
         metric_id,
         step_axis,
         quantile_cont(local_variance, 0.75) as variance,
+        avg(equal_variance) / nullif(avg(variance), 0.0) as equal_share,
         max(baseline_runs) as baseline_runs,
         max(candidate_runs) as candidate_runs
     from steps
@@ -79,8 +82,15 @@ by_category as (
     group by witnesses.pair_id, metrics.category
 ),
 
--- A metric's own evidence counts by its degrees of freedom, that of its category like four. All of it stems from
--- the same few runs, so both are drawn to a cautious value as long as there are few.
+overall as (
+    select
+        pair_id,
+        avg(inflation) as inflation
+    from witnesses
+    group by pair_id
+),
+
+-- A metric's own evidence counts by its degrees of freedom, that of its category and of all metrics like four each.
 shrunk as (
     select
         witnesses.pair_id,
@@ -90,14 +100,12 @@ shrunk as (
         witnesses.degrees,
         (witnesses.degrees * witnesses.autocorrelation + 4.0 * by_category.autocorrelation)
         / (witnesses.degrees + 4.0) as autocorrelation,
-        (
-            witnesses.degrees * (witnesses.degrees * witnesses.inflation + 4.0 * by_category.inflation)
-            / (witnesses.degrees + 4.0)
-            + prior_degrees() * prior_inflation()
-        ) / (witnesses.degrees + prior_degrees()) as inflation
+        (witnesses.degrees * witnesses.inflation + 4.0 * by_category.inflation + 4.0 * overall.inflation)
+        / (witnesses.degrees + 8.0) as mean_f
     from witnesses
     inner join metrics on witnesses.metric_id = metrics.metric_id
     inner join by_category on witnesses.pair_id = by_category.pair_id and metrics.category = by_category.category
+    inner join overall on witnesses.pair_id = overall.pair_id
 )
 
 select
@@ -108,8 +116,10 @@ select
     spread.baseline_runs,  -- replicates of the baseline's stack, the pair's own runs left out
     spread.candidate_runs,  -- replicates of the candidate's stack, likewise; 0 where both share one stack
     sqrt(spread.variance) as sigma,  -- how far equal runs are apart once they are decoupled; null without replicates
+    sqrt(spread.variance * spread.equal_share) as equal_sigma,  -- the same without the noise of the stack offset
     shrunk.autocorrelation,  -- lag-one autocorrelation of the difference of equal runs
-    shrunk.inflation,  -- mean two-segment statistic of equal runs; 1 where nothing wanders
+    shrunk.mean_f,  -- mean two-segment statistic of equal runs; 1 where nothing wanders
+    inflation_of_replicates(shrunk.mean_f, shrunk.autocorrelation, shrunk.degrees) as inflation,  -- divisor of F
     coalesce(shrunk.replicate_pairs, 0) as replicate_pairs,  -- pairs of equal runs behind the two
     coalesce(shrunk.degrees, 0) as effective_size  -- independent differences among them
 from spread

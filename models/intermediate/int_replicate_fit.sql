@@ -49,27 +49,57 @@ deltas as (
             and l.step_axis = r.step_axis and l.step = r.step
 ),
 
-local_spread as (
+-- The profile of the noise along the run is that of all pairs of the stack: a pair's own would hide its wandering.
+by_step as (
     select
-        *,
-        avg(delta * delta) over near as local_square,
-        avg(delta * delta) over whole as mean_square
+        stack,
+        migration,
+        metric_id,
+        step_axis,
+        step,
+        avg(delta * delta) as square
     from deltas
-    window
-        near as (
-            partition by left_run_id, right_run_id, metric_id, step_axis
-            order by step
-            rows between 7 preceding and 7 following
-        ),
-        whole as (partition by left_run_id, right_run_id, metric_id, step_axis)
+    group by stack, migration, metric_id, step_axis, step
 ),
 
-standardised as (
+profiles as (
     select
         *,
-        least(greatest(delta / sqrt(greatest(local_square, 0.1 * mean_square)), -4.0), 4.0) as z
-    from local_spread
-    where mean_square > 0
+        avg(square) over (
+            partition by migration, stack, metric_id, step_axis
+            order by step
+            rows between 7 preceding and 7 following
+        ) as local_square
+    from by_step
+),
+
+plateaus as (
+    select
+        *,
+        quantile_cont(local_square, 0.75) over (partition by migration, stack, metric_id, step_axis) as plateau
+    from profiles
+),
+
+weighted as (
+    select
+        deltas.migration,
+        deltas.stack,
+        deltas.left_run_id,
+        deltas.right_run_id,
+        deltas.metric_id,
+        deltas.step_axis,
+        deltas.step,
+        deltas.delta,
+        plateaus.plateau,
+        least(greatest(deltas.delta, -6.0 * sqrt(plateaus.plateau)), 6.0 * sqrt(plateaus.plateau)) as d,
+        noise_at_step(plateaus.local_square, plateaus.plateau) as variance
+    from deltas
+    inner join plateaus
+        on
+            deltas.migration = plateaus.migration and deltas.stack = plateaus.stack
+            and deltas.metric_id = plateaus.metric_id and deltas.step_axis = plateaus.step_axis
+            and deltas.step = plateaus.step
+    where plateaus.plateau > 0
 ),
 
 running as (
@@ -77,11 +107,14 @@ running as (
         *,
         row_number() over along as k,
         count(*) over whole as n,
-        sum(z) over along as left_sum,
-        sum(z) over whole as total,
-        sum(z * z) over whole as squares,
-        lag(z) over along as previous
-    from standardised
+        sum(1.0 / variance) over along as left_weight,
+        sum(d / variance) over along as left_sum,
+        sum(1.0 / variance) over whole as weight,
+        sum(d / variance) over whole as total,
+        sum(d * d / variance) over whole as squares,
+        lag(d) over along as previous,
+        lag(variance) over along as previous_variance
+    from weighted
     window
         along as (
             partition by left_run_id, right_run_id, metric_id, step_axis
@@ -94,9 +127,11 @@ running as (
 contrasts as (
     select
         *,
+        (d - total / weight) / sqrt(variance) as residual,
+        (previous - total / weight) / sqrt(previous_variance) as previous_residual,
         case
             when k between shortest_segment(n) and n - shortest_segment(n)
-                then split_f(k, left_sum, n, total, squares)
+                then split_f(left_weight, left_sum, weight, total, squares, n)
         end as f
     from running
 ),
@@ -110,8 +145,9 @@ fitted as (
         metric_id,
         step_axis,
         any_value(n) as n,
-        any_value(mean_square) as mean_square,
-        sum((z - total / n) * (previous - total / n)) / nullif(sum((z - total / n) * (z - total / n)), 0) as raw_lag1,
+        avg(delta * delta) as mean_square,
+        any_value(plateau) as plateau,
+        sum(residual * previous_residual) / nullif(sum(residual * residual), 0) as raw_lag1,
         avg(f) as mean_f,
         max(f) as max_f
     from contrasts
@@ -127,6 +163,7 @@ select
     step_axis,  -- which counter the step counts
     n,  -- steps that both logged
     mean_square,  -- mean squared difference
+    plateau,  -- the same on the plateau, over all pairs of the stack
     least(greatest(raw_lag1 + (1.0 + 4.0 * raw_lag1) / n, 0.0), 0.95) as autocorrelation,  -- at lag one, bias removed
     mean_f,  -- mean of the two-segment statistic over the possible splits; about 1 for independent steps
     max_f  -- largest two-segment statistic

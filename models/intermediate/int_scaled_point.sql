@@ -1,4 +1,4 @@
--- Finite current values of a run on the scale on which runs are compared.
+-- Finite current values of a run on the scale on which runs are compared; contaminated steps are left out.
 -- grain: run_id, metric_id, step_axis, step
 -- materialized: incremental(run_id)
 with points as (
@@ -21,6 +21,15 @@ metrics as (
     where scale <> 'constant'
 ),
 
+contaminated as (
+    select distinct
+        run_id,
+        metric_id,
+        step_axis,
+        step
+    from int_contaminated_step
+),
+
 clean as (
     select
         points.run_id,
@@ -32,6 +41,12 @@ clean as (
         metrics.scale_constant
     from points
     inner join metrics on points.metric_id = metrics.metric_id
+    anti join contaminated
+        on
+            points.run_id = contaminated.run_id
+            and points.metric_id = contaminated.metric_id
+            and points.step_axis = contaminated.step_axis
+            and points.step = contaminated.step
 ),
 
 differenced as (

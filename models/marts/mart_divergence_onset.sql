@@ -111,10 +111,12 @@ drift as (
         levels.n,
         case when tests.is_drift then 'step' end as shape,
         levels.effect,
-        levels.effect / nullif(coalesce(nullif(levels.floor_sigma, 0.0), levels.sigma), 0.0) as effect_in_sigma,
+        levels.effect / nullif(levels.gate_sigma, 0.0) as effect_in_sigma,
         levels.raw_effect,
-        sqrt(largest_f_limit(levels.n) * levels.inflation * 4.0 / levels.n) * levels.sigma
-            as smallest_detectable_shift,
+        greatest(
+            sqrt(largest_f_limit(levels.n) * levels.inflation * 4.0 / levels.n) * levels.sigma,
+            noise_gate() * levels.gate_sigma
+        ) as smallest_detectable_shift,
         levels.statistic,
         largest_f_limit(levels.n) as threshold,
         null::double as doubling_steps,

@@ -46,14 +46,46 @@ floors as (
     select * from int_level_fit
 ),
 
+-- The largest change of time first; an offset from the first step comes after changes.
+ordered_times as (
+    select
+        *,
+        row_number() over (
+            partition by pair_id
+            order by shift_kind asc, abs(ln(ratio)) desc, metric asc
+        ) as place
+    from mart_time_shift
+),
+
+times as (
+    select
+        pair_id,
+        string_agg(sentence, '; ' order by place) as time_verdict
+    from ordered_times
+    where place <= 3
+    group by pair_id
+),
+
+timed as (
+    select
+        floors.pair_id,
+        count(*) as time_metrics
+    from floors
+    inner join metrics on floors.metric_id = metrics.metric_id
+    where metrics.causal_tier = 9
+    group by floors.pair_id
+),
+
 nonfinite as (
     select
         differences.pair_id,
-        min(differences.candidate_nonfinite) as first_step,
-        arg_min(metrics.metric, differences.candidate_nonfinite) as first_metric,
-        bool_or(
-            metrics.causal_tier = 1 or metrics.stage = 'reward'
-        ) as is_of_training,
+        min(differences.candidate_nonfinite) filter (
+            where metrics.causal_tier = 1 or metrics.stage = 'reward'
+        ) as first_step,
+        arg_min(metrics.metric, differences.candidate_nonfinite) filter (
+            where metrics.causal_tier = 1 or metrics.stage = 'reward'
+        ) as first_metric,
+        bool_or(metrics.causal_tier = 1 or metrics.stage = 'reward') as is_of_training,
         list(
             struct_pack(metric := metrics.metric, step := differences.candidate_nonfinite)
             order by differences.candidate_nonfinite, metrics.metric
@@ -154,6 +186,10 @@ facts as (
         apart.decoupled_at,
         apart.first_difference,
         apart.first_different_metric,
+        coalesce(
+            times.time_verdict,
+            case when timed.time_metrics > 0 then 'no change of 25% or more' else 'no time logged' end
+        ) as time_verdict,
         coalesce(lengths.step_count, 0) as step_count,
         lengths.last_common_step,
         coalesce(evidence.baseline_runs, 0) as baseline_runs,
@@ -165,6 +201,8 @@ facts as (
     left join parity on pairs.pair_id = parity.pair_id
     left join drifted on pairs.pair_id = drifted.pair_id
     left join apart on pairs.pair_id = apart.pair_id
+    left join times on pairs.pair_id = times.pair_id
+    left join timed on pairs.pair_id = timed.pair_id
     left join lengths on pairs.pair_id = lengths.pair_id
     left join evidence on pairs.pair_id = evidence.pair_id
 ),
@@ -225,7 +263,8 @@ select
     drift_metric as first_metric,  -- metric that drifted first; null where none did
     drift_stage as first_stage,  -- stage that it points to
     drift_step as first_onset_step,  -- step from which it is off
-    null::varchar as time_verdict,  -- which stage became slower or faster, by how much, from which step
+    time_verdict,  -- which stage became slower or faster, by how much, from which step
+    nonfinite_step,  -- first step at which loss, gradient or reward is not finite
     nonfinite_metrics,  -- metrics of the candidate that are not finite, each with its first step
     parity_step as parity_broken_at,  -- first step at which a metric that must be equal is not
     first_difference as first_different_step,  -- first step at which any metric of training differs

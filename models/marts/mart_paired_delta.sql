@@ -129,7 +129,7 @@ floored as (
         *,
         case
             when floor_sigma > 0 and (has_both_sides or not is_across_stacks)
-                then sqrt(greatest(local_variance, 0.1 * floor_sigma * floor_sigma))
+                then sqrt(noise_at_step(local_variance, floor_sigma * floor_sigma))
             when floor_sigma > 0 then floor_sigma
             when local_sigma > 0 then local_sigma
         end as sigma

@@ -3,23 +3,16 @@
 -- Fewest steps on either side of a split.
 create or replace macro shortest_segment(n) as case when n >= 24 then 8 else greatest(3, n // 4) end;
 
--- F of a split after k of n values: left sum, total and sum of squares of the values.
-create or replace macro split_f(k, left_sum, n, total, squares) as
-(k * (n - k) * 1.0 / n) * pow((total - left_sum) / (n - k) - left_sum / k, 2)
-/ (
-    greatest(
-        squares - left_sum * left_sum / k - pow(total - left_sum, 2) / (n - k),
-        1e-9 * squares + 1e-300
-    )
-    / (n - 2)
-);
-
--- F of a split with weights: weight and weighted sum of the left side, of all, and weighted squares of all.
+-- Squares left over by a split: weight and weighted sum of the left side, of all, and weighted squares of all.
 create or replace macro weighted_sse(left_weight, left_sum, weight, total, squares) as
 greatest(
     squares - left_sum * left_sum / left_weight - pow(total - left_sum, 2) / (weight - left_weight),
     1e-9 * squares + 1e-300
 );
+
+-- The two-segment statistic of that split.
+create or replace macro split_f(left_weight, left_sum, weight, total, squares, n) as
+((squares - total * total / weight) / weighted_sse(left_weight, left_sum, weight, total, squares) - 1.0) * (n - 2);
 
 -- Upper tail of the largest F over the possible splits of n independent values (James, James and Siegmund 1987),
 -- after F has been turned into the likelihood ratio of a change of level.

@@ -10,3 +10,10 @@ case stage
     when 'queue' then 'The queue of samples differs: look at scheduling and staleness of samples.'
     else 'It is a metric of time.'
 end;
+
+-- A ratio of times in words.
+create or replace macro speed_in_words(ratio) as
+case
+    when ratio >= 1.0 then printf('%.2f', ratio) || ' times slower'
+    else printf('%.2f', 1.0 / ratio) || ' times faster'
+end;

@@ -1,0 +1,1 @@
+"""Measurements: simulated runs with known answers, and how long things take."""
