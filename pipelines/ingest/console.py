@@ -21,6 +21,7 @@ NAME = "verl_console"
 _START = re.compile(rb"(?<![A-Za-z0-9_/.-])step:(-?\d+) - (?=[^ :]+[^:]*:)")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _RAY_REPEAT = re.compile(r"\s*\[repeated \d+x across cluster\].*$")
+_PROCESS = re.compile(rb"pid=(\d+)[,)]")
 _THREE_DECIMALS = re.compile(r"-?\d+\.\d{3}")
 _SNIFF_PIECE = 1 << 20
 
@@ -46,6 +47,25 @@ def find_in_text(path: Path, pattern: re.Pattern[bytes]) -> bool:
     return False
 
 
+def note_process(draft: Draft, prefix: bytes, last: bytes) -> bytes:
+    """Mark in `draft` where the process id that Ray puts before a line changes.
+
+    Args:
+        draft: Gets the mark.
+        prefix: The beginning of the line.
+        last: The process id of the line before.
+
+    Returns:
+        The process id of this line; that of the line before, where there is none.
+    """
+    found = _PROCESS.search(prefix)
+    if found is None:
+        return last
+    if last and found[1] != last:
+        draft.mark_process()
+    return found[1]
+
+
 def plain_text(body: bytes) -> str:
     """Return a piece of a console line without colours and without what a progress bar wrote over it."""
     return _ANSI.sub("", text_of(body)).split("\r")[0]
@@ -60,8 +80,10 @@ def scan(path: Path, source: str | None = None) -> Draft:
     """Return the points of one file in the order of writing."""
     draft = Draft(log_precision="decimal3", framework="verl")
     source = source or path.name
+    process = b""
     for line in lines(path, source, draft):
         if b"step:" in line.body and (start := _START.search(line.body)) is not None:
+            process = note_process(draft, line.body[: start.start()], process)
             _scan_line(draft, line, start, (source, line.number))
     return draft
 

@@ -21,11 +21,20 @@ is one, and its place in the source. What can't be read is an issue with file, p
 rest is read.
 
 **Attempts.** A new attempt begins where a metric is written again at a step that it had already reached, while the
-axis as a whole has gone back. A late evaluation row is no restart. A later file that repeats steps is a later
-attempt from its first point on. The last write of the last attempt is current; all others are kept.
+axis as a whole has gone back. A late evaluation row is no restart. A later file, or another process id in a
+console log, that repeats steps is a later attempt from its first point on. The last write of the last attempt is current; all others are kept.
 
 **Precision.** `float64` and `float32` are what the format stores. Texts are `decimal3` (three decimals), `digits4`
 (four significant digits) or `text`.
+
+**Several logs in one folder.** A folder may hold what several trackers wrote of one run. Each metric then comes
+whole from the log that keeps it most precisely; where another log contradicts it by more than its own precision
+explains, an issue says so.
+
+**Facts about a run** (accelerator, driver, CUDA, CANN, framework versions, seed, precision) come from the
+trackers' records and from requirements.txt, wandb-metadata.json, swanlab-metadata.json, config.yaml,
+.hydra/config.yaml and logs/env.json in the run's folder, by allow-list. Environments, command lines, users, hosts and
+addresses are never read, and texts in issues are redacted.
 
 **A new reader** is one module with `NAME`, `sniff(path)`, `scan(path, source)` and `read(path)`, one entry in
 `READERS`, and one folder in tests/ingest/fixtures. `files(path)` is needed only where a run is a folder.

@@ -135,6 +135,14 @@ def _flatten(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
             yield name, value
 
 
+def beside(folder: Path) -> dict[str, str]:
+    """Return what lies in the usual places below the folder of a run: Hydra's, XTuner's and the trackers'."""
+    found: dict[str, str] = {}
+    for place in (folder / ".hydra", folder / "logs", folder / "files", folder):
+        found |= from_folder(place)
+    return found
+
+
 def from_folder(folder: Path) -> dict[str, str]:
     """Return what the files of a tracker's folder tell; absent or damaged files tell nothing."""
     found: dict[str, str] = {}

@@ -46,6 +46,7 @@ class Draft:
     wall_time: array = field(default_factory=lambda: array("d"))
     raw: dict[int, str] = field(default_factory=dict)
     kinds: dict[int, str] = field(default_factory=dict)
+    process_starts: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.value)
@@ -112,6 +113,10 @@ class Draft:
         self.position.extend(array("q", (place[1],)) * count)
         self.wall_time.extend(array("d", (_NO_TIME if wall_time is None else wall_time,)) * count)
 
+    def mark_process(self) -> None:
+        """Note that what follows was written by another process than what came before."""
+        self.process_starts.append(len(self.value))
+
     def issue(self, place: tuple[str, int], reason: str, snippet: str = "", lost: int | None = None) -> None:
         """Quarantine a piece of the log."""
         self.issues.append(ParseIssue(place[0], place[1], reason, redact(snippet[:400])[:SNIPPET_CHARS], lost))
@@ -127,7 +132,7 @@ def attempts(name: np.ndarray, step: np.ndarray, file: np.ndarray) -> np.ndarray
     Args:
         name: Codes of the metrics, shape (n,), in the order of writing.
         step: Steps, shape (n,).
-        file: Numbers of the files, shape (n,).
+        file: Numbers of the files, or of the processes that wrote, shape (n,).
 
     Returns:
         The attempt of each point, from 1; shape (n,).
@@ -180,6 +185,7 @@ def merge(drafts: Sequence[Draft]) -> Draft:
             codes = [known.setdefault(text, len(known)) for text in getattr(draft, table)]
             mapped = np.asarray(codes, dtype=np.int32)[np.frombuffer(getattr(draft, column), dtype=np.int32)]
             getattr(whole, column).frombytes(mapped.tobytes())
+        whole.process_starts.extend(at + offset for at in draft.process_starts)
         whole.raw.update({at + offset: raw for at, raw in draft.raw.items()})
         whole.kinds.update({at + offset: kind for at, kind in draft.kinds.items()})
     return whole
@@ -209,6 +215,13 @@ def _attempts_by_axis(name: np.ndarray, axis: np.ndarray, step: np.ndarray, file
         rows = np.flatnonzero(axis == code)
         out[rows] = attempts(name[rows], step[rows], file[rows])
     return out
+
+
+def _sessions(file: np.ndarray, process_starts: Sequence[int]) -> np.ndarray:
+    """Number the stretches that one process wrote into one file."""
+    new = np.r_[False, file[1:] != file[:-1]]
+    new[[at for at in process_starts if at < len(new)]] = True
+    return np.cumsum(new)
 
 
 def _ranks(texts: Sequence[str]) -> np.ndarray:
@@ -256,7 +269,7 @@ def _table(draft: Draft) -> pa.Table:
     name, axis, file = (np.frombuffer(c, dtype=np.int32) for c in (draft.name, draft.axis, draft.file))
     step, position = (np.frombuffer(c, dtype=np.int64) for c in (draft.step, draft.position))
     value, wall = (np.frombuffer(c, dtype=np.float64) for c in (draft.value, draft.wall_time))
-    attempt = _attempts_by_axis(name, axis, step, file)
+    attempt = _attempts_by_axis(name, axis, step, _sessions(file, draft.process_starts))
     kinds = _kind_codes(value, draft.kinds)
     names, axes = list(draft.names), list(draft.axes)
     keys = [_ranks(names)[name], _ranks(axes)[axis], attempt, step]

@@ -7,6 +7,7 @@ tables last.
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -14,6 +15,7 @@ from pipelines.ingest import (
     clearml,
     console,
     huggingface,
+    metadata,
     metric_map,
     mlflow,
     roll,
@@ -27,6 +29,7 @@ from pipelines.ingest import (
     wandb,
 )
 from pipelines.ingest.base import LogError, RunLog
+from pipelines.ingest.blend import blend
 from pipelines.ingest.points import Draft, assemble
 
 READERS: tuple[ModuleType, ...] = (
@@ -53,20 +56,12 @@ SIDECARS = frozenset({"run.yaml", "run.yml", "migration.yaml", "migration.yml"})
 def detect(path: Path) -> ModuleType:
     """Return the reader that knows the content of a file or folder.
 
+    Of a folder with logs of several formats it is the one that is asked first; `read_log` reads them all.
+
     Raises:
-        LogError: If there is nothing at `path`, or no reader knows it, or its files are of several formats.
+        LogError: If there is nothing at `path`, or no reader knows it.
     """
-    if not path.exists():
-        raise LogError(f"{path}: there is no such file or folder")
-    for reader in READERS:
-        if reader.sniff(path):
-            return reader
-    if path.is_dir():
-        return _detect_files(path, _plain_files(path))
-    raise LogError(
-        f"{path}: no reader knows this content (looked for {', '.join(r.NAME for r in READERS)}); "
-        "is it the log of metrics, and does it hold at least one step?"
-    )
+    return _logs(path)[0][0]
 
 
 def log_files(path: Path | Sequence[Path]) -> list[Path]:
@@ -80,7 +75,7 @@ def log_files(path: Path | Sequence[Path]) -> list[Path]:
     """
     if not isinstance(path, Path):
         return [file for one in sorted(path) for file in log_files(one)]
-    return _files(detect(path), path)
+    return [file for reader, place in _logs(path) for file in _files(reader, place)]
 
 
 def read_log(path: Path | Sequence[Path], columns: Sequence[str] | None = None, run: str | None = None) -> RunLog:
@@ -93,7 +88,8 @@ def read_log(path: Path | Sequence[Path], columns: Sequence[str] | None = None, 
         run: Name or identifier of the run, for a store that holds several.
 
     Returns:
-        The run; `source_file` of its points is relative to the folder, or the name of the file.
+        The run; `source_file` of its points is relative to the folder, or the name of the file. Of a folder with
+        logs of several formats, each metric comes from the most precise one.
 
     Raises:
         LogError: If nothing of it can be read.
@@ -101,31 +97,45 @@ def read_log(path: Path | Sequence[Path], columns: Sequence[str] | None = None, 
     paths = [path] if isinstance(path, Path) else sorted(path)
     if not paths:
         raise LogError("no file matches the log of this run; check its path or pattern")
-    readers = {reader.NAME: reader for reader in map(detect, paths)}
-    if len(readers) > 1:
-        raise LogError(f"{paths[0]} and its fellows are of several formats: {', '.join(sorted(readers))}; name one")
-    (reader,) = readers.values()
+    drafts: dict[str, list[Draft]] = {}
     options = {"columns": columns, "run": run}
-    drafts = [_scan(reader, unit, _source(paths, one, unit), options) for one in paths for unit in _units(reader, one)]
-    log = assemble(reader.NAME, drafts)
+    for one in paths:
+        for reader, place in _logs(one):
+            found = [_scan(reader, unit, _source(paths, one, unit), options) for unit in _units(reader, place)]
+            drafts.setdefault(reader.NAME, []).extend(found)
+    log = blend([assemble(name, found) for name, found in drafts.items()])
     if log.points.num_rows == 0 and not log.issues:
-        raise LogError(f"{paths[0]}: the log ({reader.NAME}) holds no point yet")
-    return log
+        raise LogError(f"{paths[0]}: the log ({log.log_format}) holds no point yet")
+    beside = {key: value for one in paths if one.is_dir() for key, value in metadata.beside(one).items()}
+    return replace(log, metadata={**beside, **log.metadata})
+
+
+def _logs(path: Path) -> list[tuple[ModuleType, Path]]:
+    """Return the readers that know what lies at a path, each with what it reads.
+
+    Raises:
+        LogError: If there is none.
+    """
+    if not path.exists():
+        raise LogError(f"{path}: there is no such file or folder")
+    if path.is_file():
+        known = _known(path)
+        if known is None:
+            raise LogError(
+                f"{path}: no reader knows this content (looked for {', '.join(r.NAME for r in READERS)}); "
+                "is it the log of metrics, and does it hold at least one step?"
+            )
+        return [(known, path)]
+    files = _plain_files(path)
+    by_file = {reader.NAME for file in files if (reader := _known(file)) is not None}
+    found = [(reader, path) for reader in READERS if reader.NAME in by_file or reader.sniff(path)]
+    if not found:
+        raise LogError(f"{path}: none of the {len(files)} files in this folder is a log that a reader knows")
+    return found
 
 
 def _plain_files(folder: Path) -> list[Path]:
     return sorted(p for p in folder.iterdir() if p.is_file() and p.name not in SIDECARS and not p.name.startswith("."))
-
-
-def _detect_files(folder: Path, found: Sequence[Path]) -> ModuleType:
-    readers = {reader.NAME: reader for file in found for reader in READERS if _known(file) is reader}
-    if not readers:
-        raise LogError(f"{folder}: none of the {len(found)} files in this folder is a log that a reader knows")
-    if len(readers) > 1:
-        raise LogError(
-            f"{folder}: the files are of several formats ({', '.join(sorted(readers))}); name one file or pattern"
-        )
-    return next(iter(readers.values()))
 
 
 def _known(file: Path) -> ModuleType | None:
@@ -137,7 +147,7 @@ def _files(reader: ModuleType, path: Path) -> list[Path]:
         found: list[Path] = reader.files(path)
         if found:
             return found
-    return [path] if path.is_file() else [file for file in _plain_files(path) if reader.sniff(file)]
+    return [path] if path.is_file() else [file for file in _plain_files(path) if _known(file) is reader]
 
 
 def _source(paths: Sequence[Path], one: Path, file: Path) -> str:
