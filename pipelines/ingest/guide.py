@@ -21,8 +21,9 @@ is one, and its place in the source. What can't be read is an issue with file, p
 rest is read.
 
 **Attempts.** A new attempt begins where a metric is written again at a step that it had already reached, while the
-axis as a whole has gone back. A late evaluation row is no restart. A later file, or another process id in a
-console log, that repeats steps is a later attempt from its first point on. The last write of the last attempt is current; all others are kept.
+axis as a whole has gone back. A late evaluation row is no restart. A later file, or another process id in a console
+log, that repeats steps is a later attempt from its first point on. The last write of the last attempt is current; all
+others are kept.
 
 **Precision.** `float64` and `float32` are what the format stores. Texts are `decimal3` (three decimals), `digits4`
 (four significant digits) or `text`.
