@@ -46,7 +46,7 @@ generated: install-dev
 
 # Builds the site of docs/ into dist/site; a broken link is an error.
 docs: install-dev
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev

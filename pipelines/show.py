@@ -226,20 +226,25 @@ def print_views(views: list[MigrationView], console: Console) -> None:
 
 def _print_verdicts(view: MigrationView, console: Console) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("candidate", "verdict", "grade", "onset", "first to move", "stage"):
+    # A narrow terminal names the metrics below, where a name has a line of its own.
+    titles = ["candidate", "verdict", "grade", "onset", "stage"]
+    if console.width >= _WIDE:
+        titles.insert(4, "first to move")
+    for title in titles:
         table.add_column(title, overflow="fold")
     for pair in view.pairs:
         if pair.pair_kind != "migration":
             continue
         first = pair.moved[0] if pair.moved else None
-        table.add_row(
-            pair.candidate,
-            f"[{_COLOURS.get(pair.verdict, 'white')}]{pair.verdict}[/]",
-            pair.grade,
-            _onset(first) if first else "",
-            first.metric if first else "nothing",
-            first.stage if first else "",
-        )
+        cells = {
+            "candidate": pair.candidate,
+            "verdict": f"[{_COLOURS.get(pair.verdict, 'white')}]{pair.verdict}[/]",
+            "grade": pair.grade,
+            "onset": _onset(first) if first else "",
+            "first to move": first.metric if first else "nothing",
+            "stage": first.stage if first else "",
+        }
+        table.add_row(*(cells[title] for title in titles))
     console.print(table)
 
 

@@ -9,13 +9,16 @@ select
     verdicts.baseline_replicates,
     verdicts.candidate_replicates,
     case
+        when verdicts.grade = 'A' then 'nothing: replicates of both stacks stand behind it'
         when verdicts.step_count < 20 then 'log more steps: at least 20 that both runs have'
         when verdicts.baseline_replicates = 0 and verdicts.candidate_replicates = 0
             then 'repeat the baseline once on its own stack'
-        when verdicts.candidate_replicates = 0 then 'repeat the run once on the candidate''s stack'
-        when verdicts.candidate_replicates = 1 then 'one more repeat on the candidate''s stack'
+        when pairs.baseline_stack <> pairs.candidate_stack and verdicts.candidate_replicates = 0
+            then 'repeat the run once on the candidate''s stack'
+        when pairs.baseline_stack <> pairs.candidate_stack and verdicts.candidate_replicates = 1
+            then 'one more repeat on the candidate''s stack'
         when verdicts.baseline_replicates < 2 then 'one more repeat on the baseline''s stack'
-        else 'nothing: both stacks have replicates'
+        else 'longer runs, or more repeats of either stack'
     end as advice
 from mart_pair_verdict as verdicts
 inner join dim_migration as pairs on verdicts.pair_id = pairs.pair_id

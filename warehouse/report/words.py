@@ -143,7 +143,8 @@ ADVICE_ZH = {
     "repeat the run once on the candidate's stack": "在候选栈上重复一次运行",
     "one more repeat on the candidate's stack": "在候选栈上再重复一次",
     "one more repeat on the baseline's stack": "在基线栈上再重复一次",
-    "nothing: both stacks have replicates": "无：两个栈均已有重复",
+    "nothing: replicates of both stacks stand behind it": "无：两个栈均有重复支撑",
+    "longer runs, or more repeats of either stack": "更长的运行，或任一栈更多重复",
 }
 
 
