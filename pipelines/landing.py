@@ -239,7 +239,7 @@ def _read_all(jobs: list[_Job], lake: Path, report: Callable[[str], None] | None
 
 def _read_one(job: _Job, lake: Path) -> _Outcome:
     try:
-        log = read_log(list(job.files), columns=job.entry.columns or None)
+        log = read_log(list(job.files), columns=job.entry.columns or None, run=job.entry.name)
     except (LogError, OSError) as error:
         return _Outcome(job.entry.name, error=str(error))
     lake_files.write_run(lake, job.migration, job.entry.name, job.content_hash, log.points, issues_table(log.issues))
