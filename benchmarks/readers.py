@@ -2,7 +2,8 @@
 
 `python -m benchmarks.readers --scalars 2000000` writes the logs into a temporary folder, reads each several times, the
 readers taking turns, and prints the best time, scalars a second, and the peak memory of a fresh process.
-Peers whose package is absent are left out and named. The work measured is file to Arrow table with value, kind,
+Peers are found in the folders of `--peers` (site-packages of environments of their own, which may conflict with ours);
+absent ones are left out and named. The work measured is file to Arrow table with value, kind,
 step, attempt and position, for us; for peers, file to whatever long table they give.
 """
 
@@ -11,6 +12,7 @@ import importlib.util
 import json
 import math
 import resource
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -57,6 +59,16 @@ def write_wandb(path: Path, steps: int) -> None:
     path.write_bytes(encode.wandb([(s, {k: value(m, s) for m, k in enumerate(keys)}) for s in range(1, steps + 1)]))
 
 
+def mlflow_run(path: Path) -> str | None:
+    """Let MLflow make an empty store with one run; None where MLflow is absent."""
+    if importlib.util.find_spec("mlflow") is None:
+        return None
+    from mlflow import MlflowClient  # type: ignore
+
+    client = MlflowClient(f"sqlite:///{path}")
+    return client.create_run(client.create_experiment("bench", artifact_location=path.parent.as_uri())).info.run_id
+
+
 def write_mlflow(path: Path, steps: int) -> None:
     from tests.ingest import encode
 
@@ -67,7 +79,15 @@ def write_mlflow(path: Path, steps: int) -> None:
             number = value(metric, step)
             stored = 0.0 if math.isnan(number) else math.copysign(sys.float_info.max, number)
             rows.append((key, number if math.isfinite(number) else stored, step, math.isnan(number)))
-    encode.mlflow(path, {"run": rows})
+    uuid = mlflow_run(path)
+    if uuid is None:
+        encode.mlflow(path, {"run": rows})
+        return
+    con = sqlite3.connect(path)
+    sql = "insert into metrics (key, value, timestamp, run_uuid, step, is_nan) values (?, ?, ?, ?, ?, ?)"
+    con.executemany(sql, ((k, v, 1_700_000_000_000 + at, uuid, s, n) for at, (k, v, s, n) in enumerate(rows)))
+    con.commit()
+    con.close()
 
 
 def ours(path: Path) -> int:
@@ -109,17 +129,25 @@ def event_accumulator(path: Path) -> int:
     return sum(len(loader.Scalars(tag)) for tag in loader.Tags()["scalars"])
 
 
+def metric_history(path: Path) -> int:
+    from mlflow import MlflowClient  # type: ignore
+
+    client = MlflowClient(f"sqlite:///{path}")
+    (run,) = client.search_runs(["1"])
+    return sum(len(client.get_metric_history(run.info.run_id, key)) for key in names())
+
+
 JOBS: dict[str, tuple[str, Callable[[Path, int], None], dict[str, Callable[[Path], int]]]] = {
     "jsonl": ("log.jsonl", write_jsonl, {"firstdrift": ours, "duckdb": duckdb_jsonl}),
     "events": ("events.out.tfevents.1.h", write_events, {"firstdrift": ours, "tensorboard": event_accumulator}),
     "wandb": ("run-x.wandb", write_wandb, {"firstdrift": ours}),
-    "mlflow": ("mlflow.db", write_mlflow, {"firstdrift": ours}),
+    "mlflow": ("mlflow.db", write_mlflow, {"firstdrift": ours, "mlflow": metric_history}),
 }
 
 
-def measure(job: str, reader: str, path: Path) -> dict[str, float]:
+def measure(job: str, reader: str, path: Path, peers: list[str]) -> dict[str, float]:
     """Read once in a fresh process."""
-    command = [sys.executable, "-m", "benchmarks.readers", "--one", job, reader, str(path)]
+    command = [sys.executable, "-m", "benchmarks.readers", "--one", job, reader, str(path), "--peers", *peers]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -138,8 +166,10 @@ def main() -> None:
     parser.add_argument("--scalars", type=int, default=2_000_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", nargs="*", default=list(JOBS))
+    parser.add_argument("--peers", nargs="*", default=[], help="site-packages folders of the peers")
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    sys.path.extend(options.peers)
     if options.one:
         one(options.one[0], options.one[1], Path(options.one[2]))
         return
@@ -154,7 +184,7 @@ def main() -> None:
             results: dict[str, list[dict[str, float]]] = {reader: [] for reader in usable}
             for _ in range(options.repeats):
                 for reader in usable:
-                    results[reader].append(measure(job, reader, path))
+                    results[reader].append(measure(job, reader, path, options.peers))
             for reader, runs in results.items():
                 best = min(r["seconds"] for r in runs)
                 rate, peak = runs[0]["rows"] / best, max(r["peak_mb"] for r in runs)
