@@ -6,6 +6,7 @@ parsed here with sqlglot, so that a mistake is reported with the rule's file and
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 import sqlglot
@@ -150,6 +151,7 @@ def _selected(text: str) -> exp.Expr | None:
     return tree.selects[0] if isinstance(tree, exp.Select) and len(tree.selects) == 1 else None
 
 
+@lru_cache(maxsize=1024)
 def _metric_names(rule: Rule) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names that an expression reads, and those of them that it can't do without."""
     tree = parse_expression(rule)

@@ -224,9 +224,8 @@ def _pivot_sql(bound: Sequence[RuleInstance], metric_ids: dict[str, int]) -> str
     names = sorted({name for instance in bound for name in instance.metrics})
     columns = {name: f"m{number}" for number, name in enumerate(names)}
     conditions = [f"({condition(i, columns)} and {_severity(i.rule)} <> 'off')" for i in bound]
-    pivoted = ",\n        ".join(
-        f"max(value) filter (metric_id = {metric_ids[name]}) as {column}" for name, column in columns.items()
-    )
+    # PIVOT collects the values of a step once; an aggregate with a filter for each metric takes five times as long.
+    pivoted = ", ".join(f"{metric_ids[name]} as {column}" for name, column in columns.items())
     breaks = ",\n        ".join(
         f"case when {test} then {_break(instance, columns)} end"
         for test, instance in zip(conditions, bound, strict=True)
@@ -234,13 +233,15 @@ def _pivot_sql(bound: Sequence[RuleInstance], metric_ids: dict[str, int]) -> str
     ids = ", ".join(str(metric_ids[name]) for name in names)
     return f"""
 with wide as (
-    select
-        run_id, step_axis, attempt, step,
-        {pivoted}
-    from fct_metric
-    where
-        is_current and value_kind = 'finite' and metric_id in ({ids})
-        and run_id in (select run_id from _rule_run)
+    pivot (
+        select run_id, step_axis, attempt, step, metric_id, value
+        from fct_metric
+        where
+            is_current and value_kind = 'finite' and metric_id in ({ids})
+            and run_id in (select run_id from _rule_run)
+    )
+    on metric_id in ({pivoted})
+    using max(value)
     group by run_id, step_axis, attempt, step
 ),
 
