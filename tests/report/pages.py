@@ -110,6 +110,7 @@ def made_page(metrics: int, steps: int, names: list[str] | None = None) -> Migra
         parity=[],
         coverage=[],
         phases=[],
+        time_shifts=[],
         restarts=[steps // 3],
         advice="one more repeat on the candidate's stack",
     )

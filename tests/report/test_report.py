@@ -92,7 +92,9 @@ def test_the_chinese_page_says_the_same(reports):
     text = read((reports / "sorting-npu.html").read_text(encoding="utf-8"), "zh").text
     assert re.search(r"自第 (59|60|61) 步起偏离，指向：推理或权重同步", text)
     assert "K3 KL 稳健估计" in text
+    assert re.search(r"自首步起慢至 1\.\d\d 倍", text)
     assert "What would raise" not in text
+    assert "times slower" not in text
 
 
 def test_the_index_leads_to_every_pair(reports):

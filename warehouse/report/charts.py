@@ -222,7 +222,7 @@ def timeline_chart(onsets: list[Row], reference: dict[str, float], language: str
             layers.append(_timeline_marks(stayed, colour, shift, order, {"shape": "triangle-right", "filled": False}))
     ticks = [{"name": names[c], "x": step} for c, step in sorted(reference.items()) if c in names]
     layers.append(_timeline_marks(ticks, "reference", 0, order, {"shape": "stroke", "angle": 90, "size": 160}))
-    return draw({"width": 250, "height": {"step": 30}, "layer": layers})
+    return draw({"width": 250, "height": {"step": 26}, "layer": layers})
 
 
 def _timeline_layers(moved: list[Row], colour: str, shift: int, order: list[str], kind: str) -> list[dict[str, Any]]:

@@ -57,6 +57,7 @@ class PairPage:
     parity: list[Row]
     coverage: list[Row]
     phases: list[Row]
+    time_shifts: list[Row]
     restarts: list[int]
     advice: str
 
@@ -150,6 +151,9 @@ def _read_pair(con: duckdb.DuckDBPyConnection, pair: Row) -> PairPage:
         parity=question_rows(con, "parity", both + " and baseline = $baseline", key, _baseline(pair)),
         coverage=_coverage(con, pair),
         phases=question_rows(con, "slowest_stages", both, key, {"metric": "time/step"}),
+        time_shifts=rows(
+            con, "select metric, ratio, onset_step, sentence from mart_time_shift where pair_id = ?", [pair_id]
+        ),
         restarts=_restarts(con, pair),
         advice=advice[0]["advice"] if advice else "",
     )

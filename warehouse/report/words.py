@@ -177,6 +177,31 @@ def advice_word(advice: str) -> Markup:
     return both(advice, ADVICE_ZH.get(advice, advice))
 
 
+def pairing_word(how: str) -> Markup:
+    """Return how a pair was made in both languages."""
+    return both(how, {"declared": "已声明", "inferred": "由名称推断"}.get(how, how))
+
+
+def chinese_time(verdict: str | None, shifts: list[dict[str, Any]]) -> str:
+    """Return the verdict about time in Chinese.
+
+    Args:
+        verdict: The English one, which holds the sentences of the shifts that count most.
+        shifts: Rows of mart_time_shift.
+    """
+    if not verdict:
+        return ""
+    parts = []
+    for shift in shifts:
+        if shift["sentence"] in verdict:
+            slower = shift["ratio"] >= 1
+            factor = shift["ratio"] if slower else 1 / shift["ratio"]
+            since = "自首步起" if shift["onset_step"] is None else f"自第 {shift['onset_step']} 步起"
+            parts.append(f"{shift['metric']} {since}{'慢' if slower else '快'}至 {factor:.2f} 倍")
+    known = {"no change of 25% or more": "无 25% 以上变化", "no time logged": "未记录耗时"}
+    return "；".join(parts) or known.get(verdict, verdict)
+
+
 def chinese_reason(verdict: dict[str, Any], label_zh: str) -> str:
     """Return the verdict as a Chinese sentence; the English one is the reason of mart_pair_verdict.
 

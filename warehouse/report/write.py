@@ -90,6 +90,7 @@ def _pair_parts(pair: PairPage) -> Row:
         "page": pair,
         "anchor": anchor(pair.pair),
         "reason_zh": words.chinese_reason(pair.verdict, labels.get(first_metric, first_metric or "")),
+        "time_zh": words.chinese_time(pair.verdict.get("time_verdict"), pair.time_shifts),
         "timeline_en": Markup(timeline_chart(pair.onsets, pair.reference, "en")) if pair.onsets else "",
         "timeline_zh": Markup(timeline_chart(pair.onsets, pair.reference, "zh")) if pair.onsets else "",
         "focus": [_charted(pair, metric) for metric in focus],
@@ -154,6 +155,7 @@ def _environment() -> Environment:
         "verdict_word": words.verdict_word,
         "stage_word": words.stage_word,
         "advice_word": words.advice_word,
+        "pairing_word": words.pairing_word,
         "named_steps": words.named_steps,
         "plain": words.plain,
         "percent": lambda value: "" if value is None else f"{value:.0%}",
@@ -192,6 +194,7 @@ def _content_key(con: duckdb.DuckDBPyConnection, migration: str) -> str:
         union all select 'onset', bit_xor(hash(t)) from mart_divergence_onset as t where migration = $name
         union all select 'rank', bit_xor(hash(t)) from mart_first_drift as t where migration = $name
         union all select 'anomaly', bit_xor(hash(t)) from mart_anomaly as t where migration = $name
+        union all select 'time', bit_xor(hash(t)) from mart_time_shift as t where migration = $name
         union all select 'health', bit_xor(hash(t)) from mart_run_health as t where migration = $name
         union all select 'metric', bit_xor(hash(t)) from dim_metric as t
         union all select 'component', bit_xor(hash(t)) from bridge_run_component as t
