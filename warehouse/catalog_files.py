@@ -25,6 +25,7 @@ from warehouse.catalog_model import (
     CatalogError,
     Category,
     Contamination,
+    Correction,
     Domain,
     Metric,
     Rule,
@@ -115,7 +116,8 @@ def load_catalog(folder: Path) -> Catalog:
     """Read and check every file of the catalogue.
 
     Args:
-        folder: The folder with tiers.csv, categories.csv, contamination.csv, metrics/, aliases/ and rules/.
+        folder: The folder with tiers.csv, categories.csv, contamination.csv and corrections.csv, and with
+            metrics/, aliases/ and rules/.
 
     Returns:
         The catalogue, rows in the order of the files (by name) and lines.
@@ -131,7 +133,9 @@ def load_catalog(folder: Path) -> Catalog:
     aliases = tuple(_read_all(folder / "aliases", _ALIAS_COLUMNS, _alias))
     rules = tuple(_read_all(folder / "rules", _RULE_COLUMNS, _rule))
     spoiled = tuple(_read(folder / "contamination.csv", ("cause", "metric", "reason"), _contamination))
-    catalog = Catalog(tiers, categories, metrics, aliases, rules, spoiled)
+    columns = ("metric", "document_says", "holds", "evidence")
+    corrections = tuple(_read(folder / "corrections.csv", columns, _correction))
+    catalog = Catalog(tiers, categories, metrics, aliases, rules, spoiled, corrections)
     _check_references(catalog)
     return catalog
 
@@ -328,6 +332,10 @@ def _contamination(row: Row) -> Contamination:
     return Contamination(row.text("cause"), row.text("metric"), row.text("reason"), row.place)
 
 
+def _correction(row: Row) -> Correction:
+    return Correction(row.text("metric"), row.text("document_says"), row.text("holds"), row.text("evidence"), row.place)
+
+
 def _check_references(catalog: Catalog) -> None:
     """Raise for a key that is there twice and for a reference to something that is not there."""
     _unique(((m.metric, m.source) for m in catalog.metrics), "metric")
@@ -338,7 +346,7 @@ def _check_references(catalog: Catalog) -> None:
     references = [
         *((m.source, m.duplicates_of) for m in catalog.metrics if m.duplicates_of),
         *((m.source, other) for m in catalog.metrics for other in m.computed_from),
-        *((c.source, c.metric) for c in catalog.contaminations),
+        *((c.source, c.metric) for c in (*catalog.contaminations, *catalog.corrections)),
         *((a.source, a.metric) for a in catalog.aliases if not _fits_family(catalog, a.metric)),
     ]
     for source, name in references:

@@ -25,7 +25,7 @@ DEFAULT_RELATIVE_TOLERANCE: Final = 1e-5
 UNCATALOGUED: Final = "uncatalogued"
 
 
-class CatalogError(Exception):
+class CatalogError(ValueError):
     """A row of the catalogue is wrong; the message names the file, the line, the fault and the remedy."""
 
 
@@ -155,6 +155,17 @@ class Contamination:
 
 
 @dataclass(frozen=True)
+class Correction:
+    """A place where the document that the catalogue began with is wrong about its own log."""
+
+    metric: str
+    document_says: str
+    holds: str
+    evidence: str
+    source: str
+
+
+@dataclass(frozen=True)
 class Catalog:
     """All that catalog/ says."""
 
@@ -164,6 +175,7 @@ class Catalog:
     aliases: tuple[Alias, ...]
     rules: tuple[Rule, ...]
     contaminations: tuple[Contamination, ...]
+    corrections: tuple[Correction, ...]
 
     def category(self, name: str) -> Category:
         """Return the category called `name`.
