@@ -4,6 +4,7 @@ Here belong the column builder that every reader fills, the rule that tells a re
 step, and the assembly of one `RunLog` from the files of a run. A format's own rules do not belong here.
 """
 
+import math
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from pipelines.ingest.base import SNIPPET_CHARS, ParseIssue, RunLog
 from pipelines.ingest.redaction import redact
+from pipelines.ingest.text_number import json_token
 from warehouse.contract import DEFAULT_STEP_AXIS, LOG_PRECISIONS, POINT_SCHEMA, VALUE_KINDS
 
 _KIND = {name: code for code, name in enumerate(VALUE_KINDS)}
@@ -103,7 +105,10 @@ class Draft:
         axis: str,
         wall_time: float | None,
     ) -> None:
-        """Append finite values that share step, place and time; the fast way in."""
+        """Append values that share step, place and time, as JSON spells them; the fast way in."""
+        if not math.isfinite(sum(values)):
+            first = len(self.value)
+            self.raw.update((first + at, json_token(v)) for at, v in enumerate(values) if not math.isfinite(v))
         count = len(values)
         self.name.extend(codes)
         self.value.extend(values)
@@ -141,7 +146,7 @@ def attempts(name: np.ndarray, step: np.ndarray, file: np.ndarray) -> np.ndarray
     if count == 0:
         return np.zeros(0, dtype=np.int32)
     index = np.arange(count)
-    order = np.argsort(name, kind="stable")
+    order = _stable_order(name)
     previous = np.full(count, -1)
     same = name[order][1:] == name[order][:-1]
     previous[order[1:][same]] = order[:-1][same]
@@ -231,6 +236,22 @@ def _ranks(texts: Sequence[str]) -> np.ndarray:
     return ranks
 
 
+def _stable_order(codes: np.ndarray) -> np.ndarray:
+    """Return the order of small codes, equal ones as they stand; codes of 16 bits are sorted in linear time."""
+    small = codes.astype(np.uint16) if len(codes) and codes.min() >= 0 and codes.max() < 1 << 16 else codes
+    return np.argsort(small, kind="stable")
+
+
+def _order(keys: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the order by metric, axis, attempt and step, equal points as they were written."""
+    name, axis, attempt, step = keys
+    group = (name.astype(np.int64) * (int(axis.max()) + 1) + axis) * (int(attempt.max()) + 1) + attempt
+    order = _stable_order(group)
+    sorted_group, sorted_step = group[order], step[order]
+    backwards = (sorted_step[1:] < sorted_step[:-1]) & (sorted_group[1:] == sorted_group[:-1])
+    return np.lexsort(list(keys)[::-1]) if backwards.any() else order
+
+
 def _numbers(values: np.ndarray, kind: pa.DataType, missing: np.ndarray | None = None) -> pa.Array:
     """Return an Arrow array over the memory of a NumPy array; `pa.array` would import pandas to do the same."""
     values = np.ascontiguousarray(values)
@@ -273,7 +294,7 @@ def _table(draft: Draft) -> pa.Table:
     kinds = _kind_codes(value, draft.kinds)
     names, axes = list(draft.names), list(draft.axes)
     keys = [_ranks(names)[name], _ranks(axes)[axis], attempt, step]
-    order = np.lexsort(keys[::-1])
+    order = _order(keys)
     same = np.ones(count - 1, dtype=bool)
     for key in keys:
         same &= key[order][1:] == key[order][:-1]

@@ -27,7 +27,7 @@ def connect(path: Path) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(address, uri=True)) as con:
             con.text_factory = lambda data: data.decode("utf-8", "replace")
             yield con
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise LogError(f"{path}: SQLite can't read this file ({error}); copy it anew, with its -wal file") from None
 
 

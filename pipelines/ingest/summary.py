@@ -73,11 +73,11 @@ class LogSummary:
         return asdict(self)
 
 
-def summarize(path: Path, columns: Sequence[str] | None = None, run: str | None = None) -> LogSummary:
+def summarize(path: Path | Sequence[Path], columns: Sequence[str] | None = None, run: str | None = None) -> LogSummary:
     """Read a log and say what it holds.
 
     Args:
-        path: A file or folder.
+        path: A file or folder, or several files of one run.
         columns: Names of the columns of a table without a header.
         run: Name or identifier of the run, for a store that holds several.
 

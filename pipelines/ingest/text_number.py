@@ -73,7 +73,7 @@ def from_json(value: Any) -> Number | None:
     A null is a number that was not finite and that the log can't tell. Numbers in quotes are read.
     """
     if isinstance(value, float):
-        return Number(value, None if _is_finite(value) else _token(value))
+        return Number(value, None if _is_finite(value) else json_token(value))
     if isinstance(value, int):
         return _from_int(value)
     if value is None:
@@ -82,7 +82,7 @@ def from_json(value: Any) -> Number | None:
 
 
 def plain_values(row: Mapping[str, Any], without: Container[str] = ()) -> array | None:
-    """Return the values of a decoded JSON row as doubles where all are finite numbers that a double can hold.
+    """Return the values of a decoded JSON row as doubles where all are numbers that a double can hold.
 
     Args:
         row: Value by name.
@@ -97,7 +97,13 @@ def plain_values(row: Mapping[str, Any], without: Container[str] = ()) -> array 
         return None
     if not values or (max(values) < EXACT_INTEGER_LIMIT and min(values) > -EXACT_INTEGER_LIMIT):
         return values
-    return None
+    return _without_large(values)
+
+
+def _without_large(values: array) -> array | None:
+    """Return the values unless a finite one is too large: where there are infinities, or a NaN comes first."""
+    large = any(abs(v) >= EXACT_INTEGER_LIMIT and _is_finite(v) for v in values)
+    return None if large else values
 
 
 def _from_int(value: int) -> Number:
@@ -112,7 +118,7 @@ def _is_finite(value: float) -> bool:
     return value - value == 0.0
 
 
-def _token(value: float) -> str:
+def json_token(value: float) -> str:
     """Return the JSON token of a non-finite double."""
     if value != value:
         return "NaN"

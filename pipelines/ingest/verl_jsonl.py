@@ -90,9 +90,7 @@ def _scan_line(
 ) -> None:
     try:
         row = orjson.loads(body)
-        exact = True
     except ValueError:
-        exact = False
         try:
             row = json.loads(body.decode("utf-8", "strict"))
         except (ValueError, RecursionError):
@@ -102,7 +100,7 @@ def _scan_line(
     if not isinstance(row, dict):
         draft.issue(place, "the line is no JSON object", text_of(body))
         return
-    scan_row(draft, row, place, layouts if exact else None)
+    scan_row(draft, row, place, layouts)
 
 
 def _keys_of(body: bytes) -> int | None:
@@ -124,7 +122,7 @@ def scan_row(
         draft: Where they go.
         row: In one of the two shapes.
         place: File and line.
-        layouts: Codes and axis by the keys of a row, kept from row to row; None forbids the fast way.
+        layouts: Codes and axis by the keys of a row, kept from row to row; None: every value is looked at.
     """
     key = _step_key(row)
     metrics = _metrics(row)
@@ -135,17 +133,30 @@ def scan_row(
         return
     wall_time = _wall_time(row)
     if layouts is not None and (values := plain_values(metrics)) is not None:
-        layout = tuple(metrics)
-        known = layouts.get(layout)
-        if known is None:
-            known = (array("i", [draft.code(name) for name in layout]), _axis(layout))
-            layouts[layout] = known
-        draft.add_row(known[0], values, step, place, known[1], wall_time)
+        _add_plain(draft, layouts, metrics, values, step, place, wall_time)
         return
     scalars = list(_scalars(metrics))
     axis = _axis(tuple(name for name, _, _ in scalars))
     for name, value, raw in scalars:
         draft.add(name, step, value, raw, place, axis=axis, wall_time=wall_time)
+
+
+def _add_plain(
+    draft: Draft,
+    layouts: dict[tuple[str, ...], tuple[array, str]],
+    metrics: Mapping[str, Any],
+    values: array,
+    step: int,
+    place: tuple[str, int],
+    wall_time: float | None,
+) -> None:
+    """Add a row of numbers at once."""
+    layout = tuple(metrics)
+    known = layouts.get(layout)
+    if known is None:
+        known = (array("i", [draft.code(name) for name in layout]), _axis(layout))
+        layouts[layout] = known
+    draft.add_row(known[0], values, step, place, known[1], wall_time)
 
 
 def _step_key(row: Mapping[str, Any]) -> str | None:
