@@ -23,6 +23,20 @@ def version_curves(con: duckdb.DuckDBPyConnection) -> list[Row]:
     return _named([row for row in found if row["event_count"]])
 
 
+def contrasts(con: duckdb.DuckDBPyConnection) -> list[Row]:
+    """Return what mart_component_contrast finds about each version: does it drift earlier than the others?"""
+    return rows(
+        con,
+        """
+        select component_kind, arm, finding, confounded_with, pairs, events, other_pairs, other_events,
+            hazard_ratio, hazard_ratio_low, hazard_ratio_high, p_adjusted
+        from mart_component_contrast
+        where metric_group = 'all' and onset_kind = 'drift'
+        order by p_adjusted nulls last, component_kind, arm
+        """,
+    )
+
+
 def _named(curves: list[Row]) -> list[Row]:
     found: list[Row] = []
     for row in curves:

@@ -41,7 +41,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "上图：两次运行及同栈运行应处的噪声带（2σ）。下图：以同栈噪声为单位的差值。实线：漂移；虚线：解耦；点线：重启；"
         "轴上带叉横条：非有限值。",
     ),
-    "drifted": ("First to drift", "最先漂移的指标"),
+    "drifted": ("First to drift, or not finite", "最先漂移或非有限的指标"),
     "ranked": ("All metrics, ranked", "全部指标排序"),
     "rank": ("Rank", "名次"),
     "metric": ("Metric", "指标"),
@@ -104,6 +104,12 @@ WORDS: dict[str, tuple[str, str]] = {
     "survival": ("How long pairs go without drift", "多久未漂移"),
     "survival_hardware": ("Pairs without drift, by hardware of the candidate", "按候选硬件：未漂移的配对比例"),
     "survival_version": ("Pairs without drift, by component version", "按组件版本：未漂移的配对比例"),
+    "contrast": ("Does a version drift earlier than the others?", "哪个版本更早漂移？"),
+    "version": ("Version", "版本"),
+    "pairs_drifted": ("Drifted pairs", "漂移配对"),
+    "others_drifted": ("On other versions", "其他版本"),
+    "rate_ratio": ("Rate ratio (95%)", "漂移率之比（95%）"),
+    "finding": ("Finding", "结论"),
     "survival_note": (
         "Share of pairs that have not drifted up to a step. A pair without drift counts up to its last common step.",
         "至某步尚未漂移的配对比例；无漂移的配对计至其最后共同步。",
@@ -125,6 +131,14 @@ VERDICTS: dict[str, tuple[str, str]] = {
     "decoupled_only": ("decoupled, no drift", "仅解耦，无漂移"),
     "within_floor": ("within the noise floor", "处于噪声基底内"),
     "insufficient": ("too little to judge", "数据不足"),
+}
+
+FINDINGS: dict[str, tuple[str, str]] = {
+    "earlier": ("earlier", "更早"),
+    "later": ("later", "更晚"),
+    "no_difference": ("no difference shown", "未见差异"),
+    "confounded": ("can't be told apart from", "无法区分于"),
+    "too_few_onsets": ("too few onsets", "事件过少"),
 }
 
 STAGES: dict[str, tuple[str, str]] = {
@@ -165,6 +179,11 @@ def word(key: str) -> Markup:
 def verdict_word(verdict: str) -> Markup:
     """Return a verdict in both languages."""
     return both(*VERDICTS.get(verdict, (verdict, verdict)))
+
+
+def finding_word(finding: str) -> Markup:
+    """Return a finding of a contrast in both languages."""
+    return both(*FINDINGS.get(finding, (finding, finding)))
 
 
 def stage_word(stage: str | None) -> Markup:

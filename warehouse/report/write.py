@@ -16,7 +16,7 @@ from warehouse.report import words
 from warehouse.report.charts import metric_chart, sparkline, survival_chart, timeline_chart
 from warehouse.report.data import MigrationPage, PairPage, Row, migration_names, read_migration, rows
 from warehouse.report.scales import noise_band
-from warehouse.report.survival import hardware_curves, version_curves
+from warehouse.report.survival import contrasts, hardware_curves, version_curves
 
 INDEX_NAME = "index.html"
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -83,7 +83,9 @@ def migration_html(page: MigrationPage, content_key: str, version: str) -> str:
 def _pair_parts(pair: PairPage) -> Row:
     charted = [m for m in pair.metrics if (m["metric"], m["step_axis"]) in pair.series]
     focus = sorted((m for m in charted if m["focus_rank"] is not None), key=lambda m: (m["focus_rank"], m["metric"]))
-    first = [m for m in charted if m["rank"] is not None and m not in focus][:_SHOWN_FIRST]
+    others = [m for m in charted if m not in focus]
+    first = [m for m in others if m["rank"] is not None][:_SHOWN_FIRST]
+    first += [m for m in others if m not in first and _is_broken(pair, m)][:_SHOWN_FIRST]
     labels = {m["metric"]: m["label_zh"] for m in pair.metrics}
     first_metric = pair.verdict.get("first_metric")
     return {
@@ -97,6 +99,12 @@ def _pair_parts(pair: PairPage) -> Row:
         "first": [_charted(pair, metric) for metric in first],
         "ranked": [{**m, "spark": Markup(_spark(pair, m))} for m in pair.metrics],
     }
+
+
+def _is_broken(pair: PairPage, metric: Row) -> bool:
+    """Tell whether a run logged something that is not finite."""
+    series = pair.series[(metric["metric"], metric["step_axis"])]
+    return bool((series.baseline_broken | series.candidate_broken).any())
 
 
 def anchor(pair: Row) -> str:
@@ -139,6 +147,7 @@ def _index_html(con: duckdb.DuckDBPyConnection, files: dict[str, str], version: 
         lonely=lonely,
         hardware_chart=Markup(survival_chart(hardware)) if hardware else "",
         version_chart=Markup(survival_chart(versions)) if versions else "",
+        contrasts=contrasts(con),
         content_key="",
         version=version,
     )
@@ -153,6 +162,7 @@ def _environment() -> Environment:
         "word": words.word,
         "both": words.both,
         "verdict_word": words.verdict_word,
+        "finding_word": words.finding_word,
         "stage_word": words.stage_word,
         "advice_word": words.advice_word,
         "pairing_word": words.pairing_word,
