@@ -131,30 +131,26 @@ def deltas_of(cell: Cell, values: Array) -> Array:
 
 
 def fixed_threshold(delta: Array, limit: float = 3.0) -> Array:
-    """Return the first step at which a series is beyond `limit` robust sigma of its first 20 steps; 0 for none."""
-    z = _standardised(delta)
-    hit = np.abs(z) > limit
+    """Return the first step at which a series is more than `limit` sigma from its start; 0 for none."""
+    hit = np.abs(_from_start(delta)) > limit
     return np.where(hit.any(axis=-1), hit.argmax(axis=-1) + 1, 0)
 
 
 def k_of_m(delta: Array, limit: float = 3.0, k: int = 4, m: int = 5) -> Array:
-    """Return the first step that begins m steps of which k are beyond `limit` robust sigma; 0 for none."""
-    beyond = (np.abs(_standardised(delta)) > limit).astype(int)
+    """Return the first step that begins m steps of which k are more than `limit` sigma away; 0 for none."""
+    beyond = (np.abs(_from_start(delta)) > limit).astype(int)
     counts = np.lib.stride_tricks.sliding_window_view(beyond, m, axis=-1).sum(axis=-1)
     hit = counts >= k
     return np.where(hit.any(axis=-1), hit.argmax(axis=-1) + 1, 0)
 
 
-def _standardised(delta: Array) -> Array:
-    """Scale by the median and the median deviation of the first 20 steps, as people do without replicates."""
-    early = delta[..., :20]
-    middle = np.median(early, axis=-1, keepdims=True)
-    spread = 1.4826 * np.median(np.abs(early - middle), axis=-1, keepdims=True)
-    return (delta - middle) / np.maximum(spread, 1e-12)
+def _from_start(delta: Array) -> Array:
+    """Take off the median of the first 20 steps. One sigma is 1 here: the rules are told the true noise."""
+    return delta - np.median(delta[..., :20], axis=-1, keepdims=True)
 
 
 def pelt(delta: Array) -> Array:
-    """Return the first change that ruptures' PELT finds with the usual penalty, 2 log n of robust variance; 0 for none."""
+    """Return the first change that PELT finds with the usual penalty, 2 log n of the robust variance; 0 for none."""
     import ruptures
 
     flat = delta.reshape(-1, delta.shape[-1])
@@ -188,7 +184,7 @@ def score_rule(onsets: Array, cell: Cell) -> Score:
 def run(migrations: int, seed: int, cells: tuple[tuple[Replicates, float, int, float], ...]) -> Iterator[str]:
     """Yield the lines of the scoreboard."""
     project = load_project(project_folder("models"), schema_files(), macro_files())
-    yield "replicates  AR   tail wander | method           false pairs  series  power  |error|  coverage  first  seconds"
+    yield "replicates AR   tail wander | method           false pairs series  power |error| coverage  first  seconds"
     for replicates, autocorrelation, tail, wander in cells:
         cell = Cell(
             migrations=migrations, candidates=6, autocorrelation=autocorrelation, tail=tail, wander=wander, shift=2.0

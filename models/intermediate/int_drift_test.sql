@@ -149,12 +149,13 @@ gated as (
         *,
         case
             when family = 'time' then is_time_shift(median_shift, sigma, inflation, k, n)
-            when practical_limit is null then abs(mean_after) >= noise_gate() * gate_sigma
+            when practical_limit is null
+                then abs(mean_after) >= noise_gate(is_across_stacks and candidate_runs = 0) * gate_sigma
             when practical_limit_kind = 'absolute' then abs(raw_effect) >= practical_limit
             when scale = 'log' then abs(effect) >= ln(1.0 + practical_limit)
             else abs(raw_effect) >= practical_limit * baseline_level
         end as is_material,
-        abs(mean_after) >= noise_gate() * gate_sigma as is_above_noise,
+        abs(mean_after) >= noise_gate(is_across_stacks and candidate_runs = 0) * gate_sigma as is_above_noise,
         -- Runs that started apart and come closer are not drifting.
         case
             when family = 'time' then true

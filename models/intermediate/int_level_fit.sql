@@ -217,12 +217,18 @@ deflated as (
     select
         *,
         case
-            when effective_size > 0 and own_autocorrelation > floor_autocorrelation + 2.0 / sqrt(n)
+            when effective_size > 0
                 then
-                    floor_inflation * (1.0 + own_autocorrelation) / (1.0 - own_autocorrelation)
-                    / ((1.0 + floor_autocorrelation) / (1.0 - floor_autocorrelation))
-            when effective_size > 0 then floor_inflation
-            else prior_inflation() * (1.0 + own_autocorrelation) / (1.0 - own_autocorrelation)
+                    case
+                        when is_across_stacks and candidate_runs = 0 then one_sided_inflation(floor_inflation)
+                        else floor_inflation
+                    end
+                    * case
+                        when own_autocorrelation > floor_autocorrelation + 2.0 / sqrt(n)
+                            then ar_inflation(own_autocorrelation) / ar_inflation(floor_autocorrelation)
+                        else 1.0
+                    end
+            else prior_inflation() * ar_inflation(own_autocorrelation)
         end as inflation
     from corrected
 ),

@@ -172,7 +172,7 @@ select
     exp(adjusted.log_ratio - 1.959964 * adjusted.log_error) as hazard_ratio_low,  -- lower end of its 95% interval
     exp(adjusted.log_ratio + 1.959964 * adjusted.log_error) as hazard_ratio_high,  -- upper end of its 95% interval
     pow(adjusted.log_ratio / adjusted.log_error, 2) as chi_square,  -- of the stratified log-rank test
-    case when adjusted.obstacle is null then adjusted.p_value end as p_value,  -- that it drifts no earlier, by permutation
+    case when adjusted.obstacle is null then adjusted.p_value end as p_value,  -- by permutation
     case when adjusted.obstacle is null then adjusted.p_adjusted end as p_adjusted,  -- controlled over all comparisons
     adjusted.pairs,  -- pairs on the version
     adjusted.events,  -- their onsets

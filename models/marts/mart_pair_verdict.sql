@@ -188,7 +188,7 @@ facts as (
         apart.first_different_metric,
         coalesce(
             times.time_verdict,
-            case when timed.time_metrics > 0 then 'no change of 25% or more' else 'no time logged' end
+            case when timed.time_metrics > 0 then 'no stage became 25% slower or faster' else 'no stage was timed' end
         ) as time_verdict,
         coalesce(lengths.step_count, 0) as step_count,
         lengths.last_common_step,

@@ -5,24 +5,33 @@ create or replace macro decouple_p_limit() as 0.001;
 -- Without replicates a statistic is divided by this much, on top of what its own autocorrelation asks for.
 create or replace macro prior_inflation() as 3.0;
 
+-- Autocorrelation alone multiplies the variance of a mean by this much.
+create or replace macro ar_inflation(autocorrelation) as (1.0 + autocorrelation) / (1.0 - autocorrelation);
+
+-- Where the candidate's stack has no replicates, how its runs wander is taken from the baseline's, with a reserve.
+create or replace macro one_sided_inflation(inflation) as greatest(1.2 * inflation, 2.5);
+
 -- With replicates it is divided by their mean statistic, or by what their autocorrelation asks for, whichever is more.
 -- The largest statistic has a heavier tail than its mean tells, and the fewer the replicates the less is known of it.
 create or replace macro inflation_of_replicates(mean_f, autocorrelation, degrees) as greatest(
-    mean_f * (1.1 + 0.6 / degrees), (1.0 + autocorrelation) / (1.0 - autocorrelation), 1.0
+    mean_f * (1.1 + 0.6 / degrees), ar_inflation(autocorrelation), 1.0
 );
 
 -- Effect, in sigma of the difference of two equal runs, below which a change is taken for wandering.
-create or replace macro noise_gate() as 1.3;
+-- It is wider where the candidate's stack has no replicates.
+create or replace macro noise_gate(is_one_sided) as case when is_one_sided then 1.3 else 1.2 end;
 
 -- Variance of a step for the weights of a fit: never below a share of the plateau. Equal runs that are still coupled
 -- are apart by rounding alone; a weight that believed it would call any offset a change.
 create or replace macro noise_at_step(variance, plateau) as greatest(variance, 0.25 * plateau);
 
 -- A change of time that counts: the medians before and after are 25% apart, and their difference is still 15% when
--- two of its standard errors are taken off. Slow spells of a shared machine reach some 20%.
+-- two of its standard errors are taken off. Slow spells of a shared machine reach 30% for some 15 steps, so both
+-- sides have to be longer than that.
 create or replace macro time_limit() as ln(1.25);
 create or replace macro is_time_shift(median_shift, sigma, inflation, k, n) as
-abs(median_shift) >= time_limit()
+least(k, n - k) >= greatest(20, 0.15 * n)
+and abs(median_shift) >= time_limit()
 and abs(median_shift) - 2.0 * 1.25 * sigma * sqrt(inflation * (1.0 / k + 1.0 / (n - k))) >= ln(1.15);
 
 -- Permutations behind the chance of a difference between component versions.
