@@ -1,0 +1,174 @@
+"""What `firstdrift explain` prints: where each number of a verdict comes from, and the query that gives it."""
+
+from dataclasses import dataclass
+
+import duckdb
+from rich.console import Console
+from rich.table import Table
+
+from pipelines.render import number_text
+
+_WIDE = 9
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One step of an explanation.
+
+    Attributes:
+        title: What it shows.
+        query: The statement that gives it from the published file.
+        columns: Its columns.
+        rows: Its rows.
+    """
+
+    title: str
+    query: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple, ...]
+
+
+def find_pair(con: duckdb.DuckDBPyConnection, text: str) -> int:
+    """Return the pair that a person means.
+
+    Args:
+        con: A read-only connection to the published file.
+        text: pair_id, name of the candidate, migration/candidate, or baseline..candidate.
+
+    Raises:
+        ValueError: If no pair or more than one is meant.
+    """
+    migration, _, rest = text.rpartition("/")
+    baseline, _, candidate = rest.rpartition("..")
+    rows = con.execute(
+        """
+        select pair_id, migration, baseline_run_name, candidate_run_name
+        from dim_migration
+        where pair_id::varchar = $text
+            or (candidate_run_name = $candidate
+                and ($migration = '' or migration = $migration)
+                and ($baseline = '' or baseline_run_name = $baseline))
+        order by pair_kind, migration, baseline_run_name
+        """,
+        {"text": text, "candidate": candidate, "migration": migration, "baseline": baseline},
+    ).fetchall()
+    if len(rows) == 1:
+        return rows[0][0]
+    names = ", ".join(f"{m}/{b}..{c}" for _, m, b, c in rows)
+    if rows:
+        raise ValueError(f"{text} may mean several pairs: {names}; name one of them.")
+    known = con.execute(
+        "select migration || '/' || baseline_run_name || '..' || candidate_run_name from dim_migration order by all"
+    ).fetchall()
+    raise ValueError(f"There is no pair {text}; there are: {', '.join(n for (n,) in known) or 'none yet'}.")
+
+
+_PAIR_QUESTIONS = (
+    ("The pair", "select * exclude (pair_id, input_version) from dim_migration where pair_id = {pair}"),
+    ("The verdict and what it stands on", "select * exclude (pair_id) from mart_pair_verdict where pair_id = {pair}"),
+    (
+        "What drifted, first to last",
+        "select rank, metric, stage, onset_step, onset_step_low, onset_step_high, q_value, probability_first, is_tied "
+        "from mart_first_drift where pair_id = {pair} order by rank",
+    ),
+    (
+        "Metrics nearest to a drift",
+        "select metric, onset_step, statistic, threshold, p_value, q_value, effect_in_sigma, "
+        "smallest_detectable_shift, is_censored from mart_divergence_onset "
+        "where pair_id = {pair} and onset_kind = 'drift' order by p_value, metric limit 10",
+    ),
+)
+_METRIC_QUESTIONS = (
+    (
+        "How the metric is compared",
+        "select metric, scale, scale_constant, parity_class, practical_limit, practical_limit_kind, "
+        "practical_limit_source from dim_metric where metric = {metric}",
+    ),
+    (
+        "The noise floor of its replicates",
+        "select f.* exclude (metric_id) from mart_noise_floor as f inner join dim_migration as p "
+        "on f.migration = p.migration and f.stack in (p.baseline_stack, p.candidate_stack) "
+        "where p.pair_id = {pair} and f.metric = {metric}",
+    ),
+    (
+        "Its onsets: statistic, threshold, interval",
+        "select * exclude (pair_id, migration, metric_id, metric) from mart_divergence_onset "
+        "where pair_id = {pair} and metric = {metric} order by onset_kind",
+    ),
+    (
+        "The difference before and after the onset",
+        "select d.step >= o.onset_step as is_after, count(*) as steps, avg(d.delta) as mean_delta, "
+        "avg(d.adjusted_delta) as mean_adjusted_delta, avg(d.sigma) as mean_sigma "
+        "from mart_paired_delta as d inner join mart_divergence_onset as o "
+        "on d.pair_id = o.pair_id and d.metric_id = o.metric_id and d.step_axis = o.step_axis "
+        "where d.pair_id = {pair} and d.metric = {metric} and o.onset_kind = 'drift' and d.is_comparable "
+        "group by all order by all",
+    ),
+    (
+        "The steps around the onset",
+        "select d.step, d.baseline_value, d.candidate_value, d.delta, d.standardised_delta, d.is_comparable "
+        "from mart_paired_delta as d inner join mart_divergence_onset as o "
+        "on d.pair_id = o.pair_id and d.metric_id = o.metric_id and d.step_axis = o.step_axis "
+        "where d.pair_id = {pair} and d.metric = {metric} and o.onset_kind = 'drift' "
+        "and d.step between coalesce(o.onset_step, o.censored_at) - 4 and coalesce(o.onset_step, o.censored_at) + 4 "
+        "order by d.step",
+    ),
+)
+
+
+def explain(con: duckdb.DuckDBPyConnection, pair: str, metric: str = "") -> list[Evidence]:
+    """Return the evidence for the verdict of a pair, or for one of its metrics.
+
+    Args:
+        con: A read-only connection to the published file.
+        pair: The pair, as `find_pair` takes it.
+        metric: Canonical name of a metric; the pair as a whole without it.
+
+    Raises:
+        ValueError: If the pair or the metric is not known.
+    """
+    pair_id = find_pair(con, pair)
+    if metric:
+        known = con.execute(
+            "select count(*) from mart_paired_delta where pair_id = ? and metric = ?", [pair_id, metric]
+        ).fetchall()
+        if not known[0][0]:
+            raise ValueError(f"No run of the pair {pair} logged {metric}; `firstdrift metrics {metric}` looks it up.")
+    quoted = "'" + metric.replace("'", "''") + "'"
+    questions = _METRIC_QUESTIONS if metric else _PAIR_QUESTIONS
+    return [_evidence(con, title, query.format(pair=pair_id, metric=quoted)) for title, query in questions]
+
+
+def _evidence(con: duckdb.DuckDBPyConnection, title: str, query: str) -> Evidence:
+    relation = con.sql(query)
+    return Evidence(title, query, tuple(relation.columns), tuple(relation.fetchall()))
+
+
+def print_evidence(evidence: list[Evidence], console: Console) -> None:
+    """Print an explanation for a person."""
+    for part in evidence:
+        console.print(f"\n[bold]{part.title}[/bold]")
+        if not part.rows:
+            console.print("  nothing")
+        elif len(part.rows) == 1 or len(part.columns) > _WIDE:
+            _print_facts(part, console)
+        else:
+            _print_table(part, console)
+        console.print(f"  {part.query};", style="dim", markup=False)
+
+
+def _print_facts(part: Evidence, console: Console) -> None:
+    """Print a line for each column: wide rows stand side by side."""
+    table = Table(box=None, padding=(0, 2), show_header=False)
+    for index, name in enumerate(part.columns):
+        table.add_row(name, *[number_text(row[index]) for row in part.rows])
+    console.print(table)
+
+
+def _print_table(part: Evidence, console: Console) -> None:
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    for name in part.columns:
+        table.add_column(name, overflow="fold")
+    for row in part.rows:
+        table.add_row(*[number_text(value) for value in row])
+    console.print(table)

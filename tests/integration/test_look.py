@@ -1,0 +1,86 @@
+"""The commands that look without changing anything: inspect, metrics, explain."""
+
+import json
+
+import pytest
+
+from tests.integration.conftest import firstdrift, write_log
+
+ESS = "rollout_is/mismatch/rollout_is_eff_sample_size"
+
+
+def test_inspect_tells_what_a_log_holds(tmp_path):
+    log = tmp_path / "run" / "log.jsonl"
+    write_log(log, [1.0, float("inf"), 3.0], metric="my/own")
+    log.write_text(log.read_text() + '{"step": 3, "data": {"my/ow')
+    before = sorted(tmp_path.rglob("*"))
+    (view,) = json.loads(firstdrift(tmp_path / "home", "inspect", str(log), "--json").stdout)
+    assert view["log"]["points"] == 6
+    assert view["log"]["value_kinds"] == {"finite": 4, "pos_inf": 2}
+    assert view["uncatalogued"] == ["my/own"]
+    (issue,) = view["log"]["issues"]
+    assert issue["source_position"] == 4
+    assert sorted(tmp_path.rglob("*")) == before
+    text = firstdrift(tmp_path / "home", "inspect", str(log)).stdout
+    assert "step 0 to 2" in text
+    assert "2 pos_inf" in text
+    assert "position 4" in text
+
+
+def test_inspect_goes_through_a_manifest_and_names_what_is_missing(tmp_path):
+    write_log(tmp_path / "gpu.jsonl", [1.0])
+    (tmp_path / "migration.yaml").write_text(
+        "migration: m\nruns:\n  - {name: gpu, log: gpu.jsonl, role: baseline}\n"
+        "  - {name: npu, log: npu.jsonl, role: candidate}\n"
+    )
+    done = firstdrift(tmp_path / "home", "inspect", str(tmp_path), check=False)
+    assert done.returncode == 1
+    assert "gpu" in done.stdout
+    assert "no such file" in " ".join(done.stdout.split())
+
+
+def test_metrics_finds_a_metric_by_any_spelling_and_by_words(tmp_path):
+    for spelling in (ESS, "rollout_corr/rollout_is_eff_sample_size"):
+        (facts,) = json.loads(firstdrift(tmp_path, "metrics", spelling, "--json").stdout)
+        assert facts["metric"] == ESS
+        assert facts["focus_rank"] == 5
+        assert {a["framework"] for a in facts["aliases"]} >= {"verl"}
+        assert facts["rules"]
+    names = [m["metric"] for m in json.loads(firstdrift(tmp_path, "metrics", "gradient", "--json").stdout)]
+    assert "train_metrics/worker_0/step_avg_grad_norm" in names
+    assert "Effective sample size" in firstdrift(tmp_path, "metrics", ESS).stdout
+
+
+def test_metrics_says_when_nothing_fits(tmp_path):
+    done = firstdrift(tmp_path, "metrics", "no such thing at all", check=False)
+    assert done.returncode == 1
+    assert "knows no metric" in done.stderr
+
+
+@pytest.mark.parametrize("pair", ["npu_attn_mask_at60", "sorting-npu/npu_attn_mask_at60", "gpu_n0..npu_attn_mask_at60"])
+def test_explain_gives_each_number_with_its_query(demo_home, pair):
+    evidence = json.loads(firstdrift(demo_home, "explain", pair, "mismatch/mismatch_k3_kl", "--json").stdout)
+    onsets = next(part for part in evidence if part["title"].startswith("Its onsets"))
+    rows = [dict(zip(onsets["columns"], row, strict=True)) for row in onsets["rows"]]
+    drift = next(row for row in rows if row["onset_kind"] == "drift")
+    assert abs(drift["onset_step"] - 60) <= 3
+    assert drift["statistic"] > drift["threshold"]
+    again = json.loads(firstdrift(demo_home, "query", onsets["query"], "--json").stdout)
+    assert [list(row.values()) for row in again] == onsets["rows"]
+
+
+def test_explain_of_a_pair_shows_verdict_and_ranking(demo_home):
+    text = firstdrift(demo_home, "explain", "npu_attn_mask_at60").stdout
+    assert "What drifted, first to last" in text
+    assert "drift" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [(("nobody",), "There is no pair nobody"), (("gpu_n2",), "may mean several pairs"),
+     (("npu_attn_mask_at60", "no/metric"), "No run of the pair")],
+)  # fmt: skip
+def test_explain_says_what_it_does_not_know(demo_home, arguments, sentence):
+    done = firstdrift(demo_home, "explain", *arguments, check=False)
+    assert done.returncode == 1
+    assert sentence in " ".join(done.stderr.split())
