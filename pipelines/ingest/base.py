@@ -17,6 +17,14 @@ from warehouse.contract import DEFAULT_STEP_AXIS, ISSUE_SCHEMA, POINT_SCHEMA
 
 SNIPPET_CHARS = 200
 
+_ISSUE_TYPES = {
+    "source_file": pl.String,
+    "source_position": pl.Int64,
+    "reason": pl.String,
+    "snippet": pl.String,
+    "lost_points": pl.Int64,
+}
+
 
 class LogError(Exception):
     """A log can't be read at all; the message names the file, the place, the fault and the remedy."""
@@ -95,7 +103,9 @@ def issues_table(issues: Sequence[ParseIssue]) -> pa.Table:
         }
         for i in issues
     ]
-    return pa.Table.from_pylist(rows, schema=ISSUE_SCHEMA)
+    # by way of polars: `from_pylist` would import pandas
+    columns = pl.DataFrame(rows, schema={name: _ISSUE_TYPES[name] for name in ISSUE_SCHEMA.names})
+    return columns.to_arrow().cast(ISSUE_SCHEMA)
 
 
 def value_kinds(values: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ What surrounds the line does not matter: Ray prefixes, colours, progress bars, o
 split at ` - ` and at their last colon, because names hold colons, brackets and `@`.
 `training/global_step:1 - ` inside a line is a metric, not the start of one. Values may be wrapped
 (`np.float64(0.5)`).
+Of the configuration that verl prints first, the allow-listed entries are kept.
 A piece whose value is no number is an issue. So is the last value of a file that ends without a line
 break: nobody can tell whether its digits are all there.
 """
@@ -11,8 +12,10 @@ break: nobody can tell whether its digits are all there.
 import re
 from pathlib import Path
 
+from pipelines.ingest import metadata
 from pipelines.ingest.base import RunLog
 from pipelines.ingest.points import Draft, assemble
+from pipelines.ingest.printed_config import PrintedConfig
 from pipelines.ingest.sources import Line, head, lines, looks_like_text, open_log, text_of
 from pipelines.ingest.text_number import from_text, whole_step
 
@@ -81,10 +84,14 @@ def scan(path: Path, source: str | None = None) -> Draft:
     draft = Draft(log_precision="decimal3", framework="verl")
     source = source or path.name
     process = b""
+    config = PrintedConfig()
     for line in lines(path, source, draft):
+        if not config.done:
+            config.feed(line.body)
         if b"step:" in line.body and (start := _START.search(line.body)) is not None:
             process = note_process(draft, line.body[: start.start()], process)
             _scan_line(draft, line, start, (source, line.number))
+    draft.metadata.update(metadata.from_config(config.found))
     return draft
 
 

@@ -95,3 +95,16 @@ def test_single_values(cases_dir: Path) -> None:
     for (log, metric, step), value in expected.items():
         rows = read_log(cases_dir / log).points.to_pylist()
         assert [r["value"] for r in rows if r["metric_name"] == metric and r["step"] == step] == [value]
+
+
+def test_printed_configuration(cases_dir: Path) -> None:
+    """The allow-listed entries of the configuration that each console log begins with."""
+    found = {
+        name: dict(read_log(cases_dir / f"real/verl_console_{name}.log").metadata)
+        for name in ("megatron", "np_float64", "old_names")
+    }
+    for facts in found.values():
+        assert len(facts.pop("config_hash")) == 16
+    assert found["megatron"]["accelerator"] == "cuda"
+    assert found["np_float64"]["accelerator"] == "cuda"
+    assert {facts["rollout_engine"] for facts in found.values()} == {"vllm"}

@@ -1,0 +1,35 @@
+"""Reading a log stays cheap."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from pipelines.ingest.base import ParseIssue, issues_table
+from tests.ingest.test_fixtures import FIXTURES
+from warehouse.contract import ISSUE_SCHEMA
+
+CODE = """
+import sys
+from pathlib import Path
+from pipelines.ingest.base import issues_table
+from pipelines.ingest.registry import read_log
+for name in ("jsonl", "tensorboard", "verl_console", "wandb", "mlflow"):
+    issues_table(read_log(Path(sys.argv[1]) / name).issues)
+print(sorted({"pandas", "dagster", "duckdb", "great_expectations"} & set(sys.modules)))
+"""
+
+
+def test_no_heavy_import() -> None:
+    project = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, str(FIXTURES)], capture_output=True, text=True, check=True, cwd=project
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_issues_table() -> None:
+    table = issues_table([ParseIssue("a", 1, "torn", "x" * 300, None), ParseIssue("b", 2, "bad", "", 3)])
+    assert table.schema == ISSUE_SCHEMA
+    assert table["lost_points"].to_pylist() == [None, 3]
+    assert len(table["snippet"][0].as_py()) == 200
+    assert issues_table([]).schema == ISSUE_SCHEMA
