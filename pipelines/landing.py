@@ -5,9 +5,9 @@ Here belongs the way from a manifest to Parquet files. Formats belong to `pipeli
 """
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from pipelines.ingest.base import LogError, issues_table
 from pipelines.ingest.registry import detect, log_files, read_log
 from pipelines.manifest import MANIFEST_NAME, Manifest, ManifestError, RunEntry, infer_manifest, read_manifest
 from warehouse import lake as lake_files
-from warehouse.lake import MigrationRecord, RunRecord
+from warehouse.lake import Component, MigrationRecord, RunRecord
 
 # Part of the test whether a stored log must be read again: raise it when a reader's result changes.
 READER_VERSION = "1"
@@ -143,7 +143,7 @@ def ingest_migration(manifest: Manifest, lake: Path, report: Callable[[str], Non
         issue_count=sum(o.issue_count for o in read),
         point_count=sum(o.point_count for o in read),
         failures=tuple(failures),
-        notes=_notes(manifest),
+        notes=(*_notes(manifest), *(sentence for record in records for sentence in conflicts(record))),
         is_changed=is_changed,
     )
 
@@ -164,7 +164,7 @@ class _Outcome:
     log_precision: str = ""
     framework: str = ""
     status: str = "unknown"
-    config_hash: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
     issue_count: int = 0
     point_count: int = 0
     error: str = ""
@@ -249,33 +249,99 @@ def _read_one(job: _Job, lake: Path) -> _Outcome:
         log_precision=log.log_precision,
         framework=log.framework,
         status=log.status,
-        config_hash=str(log.metadata.get("config_hash", "")),
+        metadata={key: str(value) for key, value in log.metadata.items()},
         issue_count=len(log.issues),
         point_count=log.points.num_rows,
     )
 
 
 def _record(manifest: Manifest, job: _Job, fresh: _Outcome | None, known: RunRecord | None) -> RunRecord:
+    """Return what the lake is to know of a run: the manifest's word, and the log's as read now or before."""
     entry = job.entry
-    facts = fresh or known
-    assert facts is not None, "a run that is not read again is known"
-    return RunRecord(
-        name=entry.name,
+    if fresh is not None:
+        metadata = fresh.metadata
+        read = RunRecord(
+            name=entry.name,
+            role=entry.role,
+            source=entry.log,
+            content_hash=job.content_hash,
+            log_format=fresh.log_format,
+            log_precision=fresh.log_precision,
+            framework=fresh.framework,
+            status=fresh.status,
+            config_hash=metadata.get("config_hash", ""),
+            recipe={key: metadata[key] for key in _TOLD if key in metadata},
+            found=components_of(metadata),
+            reader_version=READER_VERSION,
+        )
+    else:
+        assert known is not None, "a run that is not read again is known"
+        read = known
+    told = {key: value for key, value in read.recipe.items() if key in _TOLD}
+    return replace(
+        read,
         role=entry.role,
+        source=entry.log,
         baseline=entry.baseline,
         replicate_of=entry.of,
         how_paired=manifest.how_paired,
         components=entry.components,
-        recipe={**manifest.recipe, **entry.recipe},
-        source=entry.log,
-        content_hash=job.content_hash,
-        log_format=facts.log_format,
-        log_precision=facts.log_precision,
-        framework=facts.framework,
-        status=facts.status,
-        config_hash=facts.config_hash,
-        reader_version=READER_VERSION,
+        recipe={**told, **manifest.recipe, **entry.recipe},
     )
+
+
+# Facts of the recipe that a log may tell.
+_TOLD = ("model", "seed")
+# How the facts that logs tell are named as components: kind, and name where the fact is a version.
+_COMPONENTS: Mapping[str, tuple[str, str]] = {
+    "accelerator": ("hardware", ""),
+    "driver": ("driver", "driver"),
+    "cuda": ("compute_stack", "CUDA"),
+    "cann": ("compute_stack", "CANN"),
+    "rocm": ("compute_stack", "ROCm"),
+    "verl": ("framework", "verl"),
+    "trl": ("framework", "trl"),
+    "rollout_engine": ("rollout_engine", ""),
+    "vllm": ("rollout_engine", "vllm"),
+    "sglang": ("rollout_engine", "sglang"),
+    "vllm_ascend": ("library", "vllm_ascend"),
+    "attention_kernel": ("attention_kernel", ""),
+    "collectives": ("collectives", ""),
+    "precision": ("precision", ""),
+    "torch": ("library", "torch"),
+    "torch_npu": ("library", "torch_npu"),
+    "transformers": ("library", "transformers"),
+    "deterministic": ("switch", "deterministic"),
+}
+
+
+def components_of(metadata: Mapping[str, str]) -> tuple[Component, ...]:
+    """Return the components that the facts of a log name, one for each fact that is one."""
+    found = []
+    for key, value in sorted(metadata.items()):
+        kind, name = _COMPONENTS.get(key, ("", ""))
+        # An engine whose version is told needs no second row with its bare name.
+        if kind and not (not name and value in metadata):
+            found.append(Component(kind, name or value, value if name else ""))
+    return tuple(found)
+
+
+def conflicts(run: RunRecord) -> list[str]:
+    """Return a sentence for each kind of component on which manifest and log disagree."""
+    sentences = []
+    for stated in run.components:
+        told = [c for c in run.found if c.kind == stated.kind]
+        if told and not any(_agree(stated, c) for c in told):
+            names = ", ".join(f"{c.name} {c.version}".strip() for c in told)
+            says = f"{stated.name} {stated.version}".strip()
+            sentences.append(f"{run.name}: the manifest says {stated.kind} {says}, the log {names}; the manifest wins.")
+    return sentences
+
+
+def _agree(stated: Component, told: Component) -> bool:
+    a, b = stated.name.casefold(), told.name.casefold()
+    same_version = not stated.version or not told.version or stated.version == told.version
+    return (a in b or b in a) and same_version
 
 
 def _notes(manifest: Manifest) -> tuple[str, ...]:

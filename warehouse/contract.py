@@ -39,8 +39,14 @@ COMPONENT_KINDS: Final = (
     "norm_kernel",
     "collectives",
     "precision",
+    "library",
+    "switch",
 )
-"""Kinds of component a run can state; `compute_stack` is CUDA, CANN or ROCm, `precision` the dtype."""
+"""Kinds of component a run can state.
+
+`compute_stack` is CUDA, CANN or ROCm, `precision` the number format, `library` any other package that takes part
+(torch, torch_npu), `switch` a setting of the numerics (deterministic).
+"""
 
 ROLES: Final = ("baseline", "candidate", "replicate")
 

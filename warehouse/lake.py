@@ -47,6 +47,7 @@ class RunRecord:
         status: finished, running, crashed or unknown.
         config_hash: Hash of the run's configuration, "" where the log holds none.
         reader_version: Version of the readers that made the Parquet file.
+        found: Components that the log itself tells; what the manifest says of a kind wins.
     """
 
     name: str
@@ -64,6 +65,13 @@ class RunRecord:
     status: str = "unknown"
     config_hash: str = ""
     reader_version: str = "1"
+    found: tuple[Component, ...] = ()
+
+
+def all_components(run: RunRecord) -> tuple[Component, ...]:
+    """Return what a run ran on: the manifest's word, and the log's for kinds that the manifest leaves out."""
+    stated = {component.kind for component in run.components}
+    return (*run.components, *(component for component in run.found if component.kind not in stated))
 
 
 @dataclass(frozen=True)
@@ -134,7 +142,8 @@ def read_migration(lake: Path, name: str) -> MigrationRecord | None:
         return None
     data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     runs = tuple(
-        RunRecord(**{**run, "components": tuple(Component(**c) for c in run["components"])}) for run in data["runs"]
+        RunRecord(**{**run, **{k: tuple(Component(**c) for c in run.get(k, ())) for k in ("components", "found")}})
+        for run in data["runs"]
     )
     return MigrationRecord(data["name"], runs)
 

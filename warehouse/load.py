@@ -119,16 +119,18 @@ def _runs_of(record: MigrationRecord) -> list[_Run]:
 def _stacks(record: MigrationRecord) -> dict[str, str]:
     """Return the replicate group of each run.
 
-    Runs of a migration with the same stated components ran on one stack. A replicate that states none ran
-    on the stack of the run that it repeats. A run that states none and repeats none stands alone.
+    Runs of a migration with the same components ran on one stack: those of the manifest or, where it states
+    none, those that the log tells. A replicate that states none ran on the stack of the run that it repeats.
+    A run of which nothing is known, and that repeats none, stands alone.
     """
     by_name = {run.name: run for run in record.runs}
 
     def stack_of(run: RunRecord, seen: frozenset[str]) -> str:
-        if run.components:
-            text = "|".join(f"{c.kind}={c.name}@{c.version}" for c in run.components)
-            return hashlib.sha256(text.encode()).hexdigest()[:12]
         target = by_name.get(run.replicate_of)
+        components = run.components or (() if target else run.found)
+        if components:
+            text = "|".join(f"{c.kind}={c.name}@{c.version}" for c in components)
+            return hashlib.sha256(text.encode()).hexdigest()[:12]
         if target is None or target.name in seen:
             return f"run:{run.name}"
         return stack_of(target, seen | {run.name})
@@ -438,7 +440,7 @@ def _load_runs(con: duckdb.DuckDBPyConnection, runs: list[_Run], changed: set[in
 def _run_row(run: _Run, counted: dict, issue_count: int) -> dict:
     record = run.record
     recipe = record.recipe
-    precision = next((c.name for c in record.components if c.kind == "precision"), None)
+    precision = next((c.name for c in lake_files.all_components(record) if c.kind == "precision"), None)
     parts = [recipe.get(k, "") for k in ("model", "dataset", "algorithm")]
     return {
         "run_id": run.run_id,
@@ -479,7 +481,7 @@ def _load_components(con: duckdb.DuckDBPyConnection, runs: list[_Run]) -> None:
             "component_version": c.version or None,
         }
         for run in runs
-        for c in run.record.components
+        for c in lake_files.all_components(run.record)
     ]
     schema = pa.schema(
         [

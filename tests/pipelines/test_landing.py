@@ -5,6 +5,7 @@ from pipelines import landing
 from pipelines.landing import find_manifests, ingest_migration
 from pipelines.manifest import read_manifest
 from tests.integration.conftest import write_log
+from warehouse import lake as lake_files
 from warehouse.lake import read_migration
 
 MANIFEST = """\
@@ -145,3 +146,33 @@ def test_the_examples_are_a_valid_manifest():
 
     read = read_manifest(project_folder("examples") / "migration.yaml")
     assert [r.name for r in read.runs][:2] == ["gpu_n0", "gpu_n1"]
+
+
+def test_facts_of_a_log_become_components():
+    found = landing.components_of(
+        {"accelerator": "NVIDIA H100", "cuda": "12.4", "rollout_engine": "vllm", "vllm": "0.11", "seed": "1"}
+    )
+    assert {(c.kind, c.name, c.version) for c in found} == {
+        ("hardware", "NVIDIA H100", ""),
+        ("compute_stack", "CUDA", "12.4"),
+        ("rollout_engine", "vllm", "0.11"),
+    }
+
+
+def test_the_manifest_wins_over_the_log_and_the_conflict_is_told(folder):
+    for name in ("gpu", "npu_0"):
+        log = folder / "landing" / "m" / f"{name}.jsonl"
+        (folder / "landing" / "m" / name).mkdir()
+        log.rename(folder / "landing" / "m" / name / "log.jsonl")
+        (folder / "landing" / "m" / name / "requirements.txt").write_text("torch==2.9.0\nvllm==0.11.0\n")
+    (folder / "landing" / "m" / "migration.yaml").write_text(
+        "migration: m\nruns:\n"
+        "  - {name: gpu, log: gpu, role: baseline, components: {rollout_engine: sglang@0.5}}\n"
+        "  - {name: npu, log: npu_0, role: candidate}\n"
+    )
+    result = ingest(folder)
+    assert "gpu: the manifest says rollout_engine sglang 0.5, the log vllm 0.11.0; the manifest wins." in result.notes
+    kept = runs(folder)["gpu"]
+    names = {(c.kind, c.name, c.version) for c in lake_files.all_components(kept)}
+    assert names == {("rollout_engine", "sglang", "0.5"), ("library", "torch", "2.9.0")}
+    assert ingest(folder).is_changed is False
