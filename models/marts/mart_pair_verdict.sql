@@ -82,7 +82,7 @@ nonfinite as (
         min(differences.candidate_nonfinite) filter (
             where metrics.causal_tier = 1 or metrics.stage = 'reward'
         ) as first_step,
-        arg_min(metrics.metric, differences.candidate_nonfinite) filter (
+        arg_min(metrics.metric, (differences.candidate_nonfinite, metrics.metric)) filter (
             where metrics.causal_tier = 1 or metrics.stage = 'reward'
         ) as first_metric,
         bool_or(metrics.causal_tier = 1 or metrics.stage = 'reward') as is_of_training,
@@ -100,7 +100,7 @@ parity as (
     select
         differences.pair_id,
         min(differences.first_difference) as first_step,
-        arg_min(metrics.metric, differences.first_difference) as first_metric,
+        arg_min(metrics.metric, (differences.first_difference, metrics.metric)) as first_metric,
         count(*) as exact_metrics,
         count(*) filter (where differences.first_difference is not null) as broken_metrics
     from differences
@@ -112,9 +112,9 @@ parity as (
 mismatched as (
     select
         pair_id,
-        arg_min(metric, causal_tier) as first_metric,
-        arg_min(first_step, causal_tier) as first_step,
-        arg_min(first_delta, causal_tier) as first_delta
+        arg_min(metric, (causal_tier, metric)) as first_metric,
+        arg_min(first_step, (causal_tier, metric)) as first_step,
+        arg_min(first_delta, (causal_tier, metric)) as first_delta
     from starts
     where is_material
     group by pair_id
@@ -138,7 +138,7 @@ apart as (
         count(*) filter (where onset_kind = 'decouple' and not is_censored) as decoupled_metrics,
         min(onset_step) filter (where onset_kind = 'decouple') as decoupled_at,
         min(onset_step) filter (where onset_kind = 'first_diff' and causal_tier < 8) as first_difference,
-        arg_min(metric, onset_step) filter (where onset_kind = 'first_diff' and causal_tier < 8)
+        arg_min(metric, (onset_step, metric)) filter (where onset_kind = 'first_diff' and causal_tier < 8)
             as first_different_metric
     from onsets
     where causal_tier < 8
