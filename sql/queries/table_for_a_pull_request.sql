@@ -28,8 +28,10 @@ firsts as (
         onsets.pair_id,
         onsets.metric,
         onsets.step_axis,
-        onsets.is_censored
+        onsets.is_censored,
+        count(metrics.focus_rank) over (partition by onsets.pair_id) as focus_metrics
     from mart_divergence_onset as onsets
+    inner join dim_metric as metrics on onsets.metric = metrics.metric
     where onsets.onset_kind = 'first_diff'
 ),
 
@@ -56,6 +58,8 @@ chosen as (
         metrics.focus_rank is not null
         or drifts.rank <= $others::integer
         or (metrics.parity_class = 'exact' and metrics.scale <> 'constant')
+        -- Logs of metrics that nobody described are shown whole.
+        or (firsts.focus_metrics = 0 and metrics.stage <> 'time')
 ),
 
 deltas as (

@@ -229,3 +229,30 @@ def test_every_advice_of_the_question_has_a_translation():
     sql = (project_folder("sql") / "queries" / "what_would_raise_the_grade.sql").read_text(encoding="utf-8")
     advice = {text.replace("''", "'") for text in re.findall(r"(?:then|else)\s+'((?:[^']|'')+)'", sql)}
     assert advice == set(ADVICE_ZH)
+
+
+def test_an_empty_warehouse_and_a_migration_without_pair_have_pages(demo_home, tmp_path):
+    copy = tmp_path / "copy.duckdb"
+    shutil.copyfile(demo_home / "published" / "firstdrift.duckdb", copy)
+    copy.chmod(0o644)
+    with duckdb.connect(copy) as con:
+        for table in ("dim_migration", "mart_pair_verdict", "mart_drift_survival", "mart_component_contrast"):
+            con.execute(f"delete from {table}")
+    index, page = write_reports(copy, tmp_path / "pages")
+    assert "sorting-npu : No pair: nothing says which run is the baseline." in read(index.read_text("utf-8")).text
+    assert "No pair: nothing says which run is the baseline." in read(page.read_text("utf-8")).text
+    with duckdb.connect(copy) as con:
+        con.execute("delete from dim_run")
+    assert write_reports(copy, tmp_path / "pages") == [index]
+    assert not page.exists()
+    assert "No migrated run has been judged yet." in read(index.read_text("utf-8")).text
+
+
+def test_metrics_that_nobody_described_are_drawn_too(demo_home, tmp_path):
+    copy = tmp_path / "copy.duckdb"
+    shutil.copyfile(demo_home / "published" / "firstdrift.duckdb", copy)
+    copy.chmod(0o644)
+    with duckdb.connect(copy) as con:
+        con.execute("update dim_metric set focus_rank = null")
+    _, page = write_reports(copy, tmp_path / "pages")
+    assert page.read_text("utf-8").count("<figure>") >= 12

@@ -83,6 +83,7 @@ def migration_html(page: MigrationPage, content_key: str, version: str) -> str:
 def _pair_parts(pair: PairPage) -> Row:
     charted = [m for m in pair.metrics if (m["metric"], m["step_axis"]) in pair.series]
     focus = sorted((m for m in charted if m["focus_rank"] is not None), key=lambda m: (m["focus_rank"], m["metric"]))
+    focus = focus or charted[:_SHOWN_FIRST]
     others = [m for m in charted if m not in focus]
     first = [m for m in others if m["rank"] is not None][:_SHOWN_FIRST]
     first += [m for m in others if m not in first and _is_broken(pair, m)][:_SHOWN_FIRST]
