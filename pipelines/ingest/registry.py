@@ -128,10 +128,18 @@ def _logs(path: Path) -> list[tuple[ModuleType, Path]]:
         return [(known, path)]
     files = _plain_files(path)
     by_file = {reader.NAME for file in files if (reader := _known(file)) is not None}
-    found = [(reader, path) for reader in READERS if reader.NAME in by_file or reader.sniff(path)]
-    if not found:
-        raise LogError(f"{path}: none of the {len(files)} files in this folder is a log that a reader knows")
-    return found
+    found, refusals = [], []
+    for reader in READERS:
+        try:
+            if reader.NAME in by_file or reader.sniff(path):
+                found.append((reader, path))
+        except LogError as error:  # several runs of that format lie below; another log may still be meant
+            refusals.append(error)
+    if found:
+        return found
+    if refusals:
+        raise refusals[0]
+    raise LogError(f"{path}: none of the {len(files)} files in this folder is a log that a reader knows")
 
 
 def _plain_files(folder: Path) -> list[Path]:

@@ -59,3 +59,11 @@ def test_another_process_that_repeats_a_step_is_another_attempt(tmp_path: Path) 
     log = read_log(tmp_path / "run.log")
     assert values(log, "loss") == [(1, 1, 1, 0.5), (1, 2, 1, 0.25), (2, 2, 1, 0.125), (2, 3, 1, 0.1)]
     assert values(log, "kl") == [(2, 2, 1, 0.1)]
+
+
+def test_runs_below_do_not_hide_the_log(tmp_path: Path) -> None:
+    (tmp_path / "tracker.jsonl").write_text('{"step": 1, "data": {"loss": 0.5}}\n')
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "events.out.tfevents.1.h").write_bytes(b"".join(encode.events([(1, {"x": 1.0})])))
+    assert read_log(tmp_path).points["metric_name"].to_pylist() == ["loss"]
