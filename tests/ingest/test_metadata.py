@@ -14,7 +14,7 @@ SECRETS = {
     "api_key": "sk-planted-0123456789abcdef",
     "owner": "planted.person@example.com",
     "host": "planted-host-17.internal",
-    "path": "/home/planted/models/tiny",
+    "path": "/srv/planted/models/tiny",
     "address": "https://planted:pw@planted.example.com/x",
 }
 
@@ -26,7 +26,7 @@ def told(found: object) -> str:
 def test_config_is_allow_listed() -> None:
     config = {
         "seed": 7,
-        "actor_rollout_ref": {"rollout": {"name": "vllm"}, "model": {"path": "/home/planted/models/Qwen2-7B"}},
+        "actor_rollout_ref": {"rollout": {"name": "vllm"}, "model": {"path": "/srv/planted/models/Qwen2-7B"}},
         "trainer": {"device": "npu"},
         **SECRETS,
         "attn_implementation": SECRETS["api_key"],
