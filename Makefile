@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test lint types unit install install-dev lock clean test-browser test-clients docs generated
+.PHONY: demo test lint types unit install install-dev lock clean test-browser test-clients test-trackers docs generated
 
 demo: install
 	$(BIN)/firstdrift demo
@@ -47,6 +47,10 @@ generated: install-dev
 # Builds the site of docs/ into dist/site; a broken link is an error.
 docs: install-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# Lets each tracker's own writer write runs and reads them back; installs the trackers into environments of their own.
+test-trackers: install-dev
+	$(BIN)/pytest -q -m trackers tests/trackers
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
