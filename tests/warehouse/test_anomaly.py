@@ -43,7 +43,17 @@ def series(values, start: int = 1) -> dict[int, float | None]:
     return dict(enumerate(values, start=start))
 
 
-# Real logs
+# Logs of the examples, and real ones
+
+
+def test_the_examples_have_an_error_in_one_metric_of_one_run(star):
+    for path in sorted(project_folder("examples").glob("*.jsonl.gz")):
+        load_log(star, path, path.name.removesuffix(".jsonl.gz"))
+    build(star)
+    rows = star.execute(
+        "select run_name, metric, cause, min(step), count(*) from mart_anomaly where severity = 'error' group by all"
+    ).fetchall()
+    assert rows == [("npu_ess_overflow_at60", ESS, "numeric_overflow", 60, 91)]
 
 
 @pytest.mark.parametrize("run", ["gpu_n0", "gpu_n1", "gpu_n2", "gpu_n3", "npu_n0", "npu_n1", "npu_n2"])
