@@ -14,7 +14,9 @@ steps as (
 ),
 
 focus as (
-    select count(*) as focus_count from dim_metric where focus_rank is not null
+    select count(*) as focus_count
+    from dim_metric
+    where focus_rank is not null
 ),
 
 anomalies as (

@@ -46,7 +46,8 @@ comment on column dim_run.precision is 'Number format of the training.';
 comment on column dim_run.config_hash is 'Hash of the run configuration, where the log holds it.';
 comment on column dim_run.status is 'finished, running, crashed or unknown.';
 comment on column dim_run.log_format is 'Reader that read the log.';
-comment on column dim_run.log_precision is 'How precisely the log keeps values: float64, float32, decimal3, digits4, text.';
+comment on column dim_run.log_precision is
+'How precisely the log keeps values: float64, float32, decimal3, digits4, text.';
 comment on column dim_run.source is 'Where the log lay, as the manifest names it.';
 comment on column dim_run.content_hash is 'SHA-256 over the files of the log.';
 comment on column dim_run.point_count is 'Number of points stored, every write counted.';
@@ -72,7 +73,8 @@ create table if not exists dim_migration (
 comment on table dim_migration is 'One baseline run with one run judged against it. Grain: pair.';
 comment on column dim_migration.pair_id is 'Identifier, derived from migration and both run names.';
 comment on column dim_migration.migration is 'Name of the migration.';
-comment on column dim_migration.pair_kind is 'migration (two stacks) or replicate (one stack, nothing should differ).';
+comment on column dim_migration.pair_kind is
+'migration (two stacks) or replicate (one stack, nothing should differ).';
 comment on column dim_migration.how_paired is 'declared in a manifest, or inferred.';
 comment on column dim_migration.baseline_run_id is 'Run that serves as baseline.';
 comment on column dim_migration.baseline_run_name is 'Name of the baseline run.';
@@ -92,7 +94,7 @@ create table if not exists dim_component (
 comment on table dim_component is 'A piece of hardware or software in one version. Grain: component.';
 comment on column dim_component.component_id is 'Identifier, derived from kind, name and version.';
 comment on column dim_component.component_kind is
-'hardware, driver, compute_stack, framework, rollout_engine, attention_kernel, matmul_kernel, norm_kernel, collectives or precision.';
+'hardware, driver, compute_stack, framework, rollout_engine, attention_kernel, ... or switch.';
 comment on column dim_component.component_name is 'Name, as the manifest gives it.';
 comment on column dim_component.component_version is 'Version, where one is known.';
 
@@ -177,7 +179,8 @@ comment on column dim_metric.domain_high_open is 'The largest value itself is no
 comment on column dim_metric.is_integer is 'Only whole numbers are possible.';
 comment on column dim_metric.scale is
 'Scale on which runs are compared: identity, log, logit, asinh, exact, cumulative or constant.';
-comment on column dim_metric.scale_constant is 'Constant of the scale: the floor of log, the width of asinh, the offset of logit.';
+comment on column dim_metric.scale_constant is
+'Constant of the scale: the floor of log, the width of asinh, the offset of logit.';
 comment on column dim_metric.parity_class is
 'exact (must be equal between the runs of a pair), paired, schedule or hardware dependent.';
 comment on column dim_metric.duplicates_of is 'Metric that this one repeats; it is left out of testing.';

@@ -98,7 +98,7 @@ def test_the_schedule_asks_for_all_known_migrations(tmp_path):
         context = dg.build_schedule_context(instance=instance)
         assert isinstance(automation.daily(context), dg.SkipReason)
         instance.add_dynamic_partitions("migration", ["a", "b", "c"])
-        request = automation.daily(context)
+        request: Any = automation.daily(context)
         assert isinstance(request, dg.RunRequest)
         assert request.tags == automation.run_tags(["a", "c"])
 

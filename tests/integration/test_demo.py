@@ -3,6 +3,7 @@
 import json
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 
 from tests.integration.conftest import firstdrift
@@ -116,7 +117,7 @@ def test_query_speaks_every_format(demo_home, tmp_path):
     assert "gpu_n1" in firstdrift(demo_home, "query", sql).stdout
     target = tmp_path / "x.parquet"
     firstdrift(demo_home, "query", sql, "-f", "parquet", "-o", str(target))
-    assert duckdb.sql(f"select count(*) from '{target}'").fetchall() == [(2,)]
+    assert pq.read_metadata(target).num_rows == 2
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,12 @@ def test_models_come_after_those_they_read(tmp_path):
 def test_the_fingerprint_ignores_layout_and_notices_change_upstream(tmp_path):
     def fingerprints(upstream: str) -> dict[str, str]:
         write(tmp_path, "stg_run", upstream)
-        write(tmp_path, "mart_run", GOOD.format(kind="table").replace("dim_run", "stg_run")
-              .replace("run_name", "name"), "marts")
+        write(
+            tmp_path,
+            "mart_run",
+            GOOD.format(kind="table").replace("dim_run", "stg_run").replace("run_name", "name"),
+            "marts",
+        )
         return {m.name: m.fingerprint for m in read(tmp_path).models}
 
     before = fingerprints(GOOD.format(kind="view"))

@@ -99,9 +99,7 @@ def test_comments_survive_a_rebuild(con, tmp_path):
     for pair_id in (1, 2):
         put_pair(con, pair_id, "v1")
         build_all(con, models)
-        comments = con.execute(
-            "select comment from duckdb_columns() where table_name = 'mart_whole'"
-        ).fetchall()
+        comments = con.execute("select comment from duckdb_columns() where table_name = 'mart_whole'").fetchall()
         assert comments == [("pairs",)]
         tables = con.execute("select comment from duckdb_tables() where table_name = 'mart_keyed'").fetchall()
         assert tables == [("Pairs with a doubled name. Grain: pair_id.",)]
