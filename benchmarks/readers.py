@@ -1,7 +1,8 @@
 """How fast logs are read into the long table of points, beside other readers doing the same job.
 
 `python -m benchmarks.readers --scalars 2000000` writes the logs into a temporary folder, reads each several times, the
-readers taking turns, and prints the best time, scalars a second, and the peak memory of a fresh process.
+readers taking turns, and prints the best time, processor time (all threads and imports), scalars a second, and the peak memory of a
+fresh process.
 Peers are found in the folders of `--peers` (site-packages of environments of their own, which may conflict with ours);
 absent ones are left out and named. The work measured is file to Arrow table with value, kind,
 step, attempt and position, for us; for peers, file to whatever long table they give.
@@ -156,9 +157,9 @@ def one(job: str, reader: str, path: Path) -> None:
     read = JOBS[job][2][reader]
     begin = time.perf_counter()
     rows = read(path)
-    seconds = time.perf_counter() - begin
+    seconds, cpu = time.perf_counter() - begin, time.process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"rows": rows, "seconds": seconds, "peak_mb": peak}))
+    print(json.dumps({"rows": rows, "seconds": seconds, "cpu": cpu, "peak_mb": peak}))
 
 
 def main() -> None:
@@ -187,9 +188,12 @@ def main() -> None:
                     results[reader].append(measure(job, reader, path, options.peers))
             for reader, runs in results.items():
                 best = min(r["seconds"] for r in runs)
+                cpu = min(r["cpu"] for r in runs)
                 rate, peak = runs[0]["rows"] / best, max(r["peak_mb"] for r in runs)
                 size = path.stat().st_size / 1e6
-                print(f"{job:8} {size:6.0f} MB  {reader:12} {best:7.2f} s  {rate / 1e3:8.0f} k/s  {peak:6.0f} MB peak")
+                print(
+                    f"{job:8} {size:6.0f} MB  {reader:12} {best:7.2f} s  {cpu:7.2f} s cpu  {rate / 1e3:8.0f} k/s  {peak:6.0f} MB peak"
+                )
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ profiles as (
     select * from mart_metric_profile
 ),
 
--- Runs whose store kept single precision: every value that is no whole number is a float32.
+-- Runs whose store kept single precision: every value that could show it is a float32.
 float32_runs as (
     select
         run_id,
@@ -42,7 +42,7 @@ float32_runs as (
         min(first_step) as first_step
     from profiles
     group by run_id
-    having sum(float32_count) >= 20 and sum(float32_count) = sum(finite_count - whole_count)
+    having sum(float32_count) >= 20 and sum(float32_count) = sum(fine_count)
 ),
 
 -- A value that is not finite or out of its domain, with what it is computed from at the same step.
@@ -145,7 +145,7 @@ single_precision as (
         '(all metrics)' as metric,
         'float32_store' as rule_id,
         'info' as severity,
-        'all of ' || float32_count || ' values that are not whole are single precision' as observed,
+        'all ' || float32_count || ' values with long fractions are single precision' as observed,
         'double precision' as expected,
         'float32_store' as cause,
         'The store keeps 24 bits: differences below 6e-8 of a value can''t be seen, and whole numbers above '

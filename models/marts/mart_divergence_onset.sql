@@ -35,6 +35,10 @@ tests as (
     select * from int_drift_test
 ),
 
+found as (
+    select * from int_onset
+),
+
 first_diff as (
     select
         pair_id,
@@ -101,15 +105,15 @@ drift as (
         levels.metric_id,
         levels.step_axis,
         'drift' as onset_kind,
-        case when tests.is_drift then levels.onset_step end as onset_step,
-        case when tests.is_drift then levels.onset_step_low end as onset_step_low,
-        case when tests.is_drift then levels.onset_step_high end as onset_step_high,
+        found.onset_step,
+        found.onset_step_low,
+        found.onset_step_high,
         levels.p_value,
         tests.q_value,
         tests.q_value_strict,
         not tests.is_drift as is_censored,
         levels.n,
-        case when tests.is_drift then 'step' end as shape,
+        found.shape,
         levels.effect,
         levels.effect / nullif(levels.gate_sigma, 0.0) as effect_in_sigma,
         levels.raw_effect,
@@ -126,6 +130,10 @@ drift as (
         on
             levels.pair_id = tests.pair_id and levels.metric_id = tests.metric_id
             and levels.step_axis = tests.step_axis
+    left join found
+        on
+            levels.pair_id = found.pair_id and levels.metric_id = found.metric_id
+            and levels.step_axis = found.step_axis
 ),
 
 onsets as (
@@ -155,7 +163,7 @@ select
     onsets.is_censored,  -- no onset up to the last common step
     differences.last_common_step as censored_at,  -- last step that both runs logged
     onsets.n as step_count,  -- steps that took part
-    onsets.shape,  -- exact; rise or jump of a decoupling; step, ramp, spike, scale or sawtooth of a drift
+    onsets.shape,  -- exact; rise or jump of a decoupling; step, ramp, spike or sawtooth of a drift
     onsets.effect,  -- change on the comparison scale
     onsets.effect_in_sigma,  -- the same, in units of the noise of equal runs
     onsets.raw_effect,  -- change of the mean difference in the metric's own unit

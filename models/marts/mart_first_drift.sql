@@ -26,7 +26,7 @@ fits as (
         onset_step_high,
         statistic,
         profile
-    from int_level_fit
+    from int_onset
 ),
 
 pairs as (

@@ -45,8 +45,12 @@ profiles as (
         max(finite_value) as high,
         quantile_cont(finite_value, [0.05, 0.25, 0.5, 0.75, 0.95]) as quantiles,
         count(*) filter (where finite_value = round(finite_value)) as whole_count,
+        -- Values with few binary digits, such as 0.5, fit every store and tell nothing about it.
+        count(*) filter (where finite_value * 1048576 <> round(finite_value * 1048576)) as fine_count,
         count(*) filter (
-            where finite_value <> round(finite_value) and try_cast(finite_value as float)::double = finite_value
+            where
+                finite_value * 1048576 <> round(finite_value * 1048576)
+                and try_cast(finite_value as float)::double = finite_value
         ) as float32_count,
         bit_xor(hash(step_axis, step, value, value_kind)) as series_hash
     from current_points
@@ -95,7 +99,8 @@ select
     profiles.quantiles[5] as q95,  -- 95% quantile of the finite values
     profiles.high,  -- largest finite value
     profiles.whole_count,  -- finite values that are whole numbers
-    profiles.float32_count,  -- finite values, not whole, that single precision holds exactly
+    profiles.fine_count,  -- finite values that need more than 20 binary digits after the point
+    profiles.float32_count,  -- those of them that single precision holds exactly
     coalesce(outside.outside_count, 0) as outside_count,  -- finite values outside the domain of the metric
     outside.first_outside_step,  -- first step with such a value
     profiles.series_hash  -- hash of all steps and values: equal for two metrics that are equal at every step
