@@ -49,8 +49,8 @@ profiles as (
         count(*) filter (where finite_value * 1048576 <> round(finite_value * 1048576)) as fine_count,
         count(*) filter (
             where
-                finite_value * 1048576 <> round(finite_value * 1048576)
-                and try_cast(finite_value as float)::double = finite_value
+            finite_value * 1048576 <> round(finite_value * 1048576)
+            and try_cast(finite_value as float)::double = finite_value
         ) as float32_count,
         bit_xor(hash(step_axis, step, value, value_kind)) as series_hash
     from current_points

@@ -152,13 +152,28 @@ def test_values_that_a_store_rewrote(star):
 
 
 def test_a_store_of_single_precision(star):
-    exact = np.random.default_rng(1).normal(0, 1, 30)
+    exact = np.random.default_rng(1).uniform(0.1, 1, 40)
     single = exact.astype(np.float32).astype(float)
-    for name, values in (("double", exact), ("single", single)):
+    short = np.round(exact * 8) / 8
+    for name, values in (("double", exact), ("single", single), ("eighths", short)):
         add_run(star, CATALOG, points_of({"loss": series(values.tolist())}), name)
     build(star)
-    rows = star.execute("select run_name, metric, severity, observed from mart_anomaly").fetchall()
-    assert rows == [("single", "(all metrics)", "info", "all of 30 values that are not whole are single precision")]
+    rows = star.execute("select run_name, metric, severity, cause, observed from mart_anomaly").fetchall()
+    assert [row[:4] for row in rows] == [("single", "(all metrics)", "info", "float32_store")]
+    assert rows[0][4].endswith("values with long fractions are single precision")
+
+
+@pytest.mark.parametrize("written", ["null", "NaN", "Infinity"])
+def test_a_null_is_a_value_of_unknown_kind(star, tmp_path, written):
+    path = tmp_path / "log.jsonl"
+    rows = [f'{{"step": {n}, "data": {{"{ESS}": {written if n == 3 else 0.99}}}}}' for n in range(1, 6)]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    load_log(star, path)
+    build(star)
+    kind = {"null": "nonfinite_unknown", "NaN": "nan", "Infinity": "pos_inf"}[written]
+    observed = star.execute("select step, observed, cause from mart_anomaly where severity = 'error'").fetchall()
+    cause = "nonfinite_rewritten" if written == "null" else None
+    assert observed == [(3, f"{written} ({kind})", cause)]
 
 
 def test_two_counters_on_one_axis(star):
