@@ -16,7 +16,7 @@ test: install-dev lint types unit
 lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/sqlfluff lint --processes 0 -q models sql/schema sql/macros sql/checks
+	$(BIN)/sqlfluff lint --processes 0 -q models sql/schema sql/macros sql/checks sql/analyst
 	$(BIN)/sqlfluff lint --processes 0 -q --templater placeholder sql/queries
 
 types:
@@ -39,10 +39,11 @@ test-clients: install-dev .venv-client/.installed
 	.venv-client/bin/python -m pip install --quiet "duckdb>=1.4,<1.5"
 	touch $@
 
-# Renews what docs/ holds of the code: data dictionary and list of questions.
+# Renews what docs/ holds of the code: data dictionary, list of questions, metrics.
 generated: install-dev
 	$(BIN)/firstdrift dictionary --output docs/data_dictionary.md
 	$(BIN)/python -m pipelines.questions > docs/questions.md
+	$(BIN)/python -m warehouse.metrics_page
 
 # Builds the site of docs/ into dist/site; a broken link is an error.
 docs: install-dev

@@ -18,7 +18,7 @@ import duckdb
 
 from warehouse.connection import scalar
 from warehouse.runner import quote
-from warehouse.schema import macro_files
+from warehouse.schema import analyst_files, macro_files
 
 # DuckDB 1.x clients, most BI drivers among them, can't read the default storage of DuckDB 2.
 STORAGE_VERSION = "v1.2.0"
@@ -71,7 +71,8 @@ def content_version(con: duckdb.DuckDBPyConnection) -> str:
         order by all
         """
     ).fetchall()
-    return hashlib.sha256(repr((STORAGE_VERSION, rows)).encode()).hexdigest()[:16]
+    moves = [path.read_text(encoding="utf-8") for path in analyst_files()]
+    return hashlib.sha256(repr((STORAGE_VERSION, moves, rows)).encode()).hexdigest()[:16]
 
 
 def publish(con: duckdb.DuckDBPyConnection, target: Path, report: Callable[[str], None] | None = None) -> Publication:
@@ -138,7 +139,7 @@ def _copy_tables(
         con.execute("comment on table next_publication.main.publication is 'What this file is. Grain: file.'")
         con.execute("comment on column next_publication.main.publication.version is 'Hash of the content.'")
         con.execute("comment on column next_publication.main.publication.published_at is 'When it was made (UTC).'")
-        _copy_macros(con)
+        _copy_macros(con, has_marts="mart_pair_verdict" in counts)
         con.execute("checkpoint next_publication")
     finally:
         con.execute("detach next_publication")
@@ -183,12 +184,13 @@ def _copy_comments(con: duckdb.DuckDBPyConnection, table: str) -> None:
         con.execute(f'comment on column next_publication.main.{table}."{column}" is {quote(comment)}')
 
 
-def _copy_macros(con: duckdb.DuckDBPyConnection) -> None:
+def _copy_macros(con: duckdb.DuckDBPyConnection, *, has_marts: bool) -> None:
     """Create the macros in the published file, so that saved queries can use them there."""
     working = scalar(con, "select current_database()")
     con.execute("use next_publication.main")
     try:
-        for path in macro_files():
+        # Those for analysts read the marts, which a warehouse has once its models were built.
+        for path in [*macro_files(), *(analyst_files() if has_marts else [])]:
             con.execute(path.read_text(encoding="utf-8"))
     finally:
         con.execute(f'use "{working}".main')

@@ -19,6 +19,11 @@ def macro_files() -> list[Path]:
     return sorted((project_folder("sql") / "macros").glob("*.sql"))
 
 
+def analyst_files() -> list[Path]:
+    """Return the files of sql/analyst: macros over published tables, made in the published file alone."""
+    return sorted((project_folder("sql") / "analyst").glob("*.sql"))
+
+
 def apply_schema(con: duckdb.DuckDBPyConnection) -> None:
     """Create the tables of the star, with their comments, in one transaction."""
     with_transaction(con, [path.read_text(encoding="utf-8") for path in schema_files()])

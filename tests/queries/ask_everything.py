@@ -29,6 +29,8 @@ def main(published: str, folder: str) -> int:
                     failures.append(f"{path.name}: {test} does not hold")
         except duckdb.Error as error:
             failures.append(f"{path.name}: {error}")
+    if con.execute("select count(*) from verdicts_by_name()").fetchall() == [(0,)]:
+        failures.append("the macro verdicts_by_name gives no row")
     print("\n".join(failures) or f"{len(files)} questions answered")
     return 1 if failures else 0
 

@@ -138,3 +138,16 @@ def test_a_client_of_duckdb_1_4_opens_the_file_and_asks_everything(demo_home):
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[0].startswith("DuckDB 1.4")
     assert f"{len(FILES)} questions answered" in done.stdout
+
+
+def test_shorthand_of_the_published_file(published):
+    curve = published.execute("select * from pair_curve('npu_attn_mask_at60', 'mismatch/mismatch_k3_kl')").fetchall()
+    assert len(curve) == 150
+    runs = published.execute(
+        "select distinct run_name from run_curve('time/step', run_pattern := 'gpu%') order by run_name"
+    ).fetchall()
+    assert runs == [("gpu_n0",), ("gpu_n1",), ("gpu_n2",)]
+    verdicts = published.execute("select candidate_run_name, verdict from verdicts_by_name('sorting%')").fetchall()
+    assert ("npu_attn_mask_at60", "drift") in verdicts
+    hardware = published.execute("select run_name, component_name from runs_on('hardware')").fetchall()
+    assert ("npu_n0", "lab-npu") in hardware
