@@ -1,8 +1,8 @@
 """How fast logs are read into the long table of points, beside other readers doing the same job.
 
 `python -m benchmarks.readers --scalars 2000000` writes the logs into a temporary folder, reads each several times, the
-readers taking turns, and prints the best time, processor time (all threads and imports), scalars a second, and the peak memory of a
-fresh process.
+readers taking turns, and prints the best time, the best processor time (all threads and imports), scalars a second,
+and the peak memory of a fresh process.
 Peers are found in the folders of `--peers` (site-packages of environments of their own, which may conflict with ours);
 absent ones are left out and named. The work measured is file to Arrow table with value, kind,
 step, attempt and position, for us; for peers, file to whatever long table they give.
@@ -192,7 +192,8 @@ def main() -> None:
                 rate, peak = runs[0]["rows"] / best, max(r["peak_mb"] for r in runs)
                 size = path.stat().st_size / 1e6
                 print(
-                    f"{job:8} {size:6.0f} MB  {reader:12} {best:7.2f} s  {cpu:7.2f} s cpu  {rate / 1e3:8.0f} k/s  {peak:6.0f} MB peak"
+                    f"{job:8} {size:6.0f} MB  {reader:12} {best:7.2f} s  {cpu:7.2f} s cpu"
+                    f"  {rate / 1e3:8.0f} k/s  {peak:6.0f} MB peak"
                 )
 
 

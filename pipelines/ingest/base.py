@@ -7,23 +7,18 @@ rules do not belong here: each format has a file of its own.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
+from pipelines.ingest.arrow_columns import numbers, texts
 from warehouse.contract import DEFAULT_STEP_AXIS, ISSUE_SCHEMA, POINT_SCHEMA
 
-SNIPPET_CHARS = 200
+if TYPE_CHECKING:
+    import polars as pl
 
-_ISSUE_TYPES = {
-    "source_file": pl.String,
-    "source_position": pl.Int64,
-    "reason": pl.String,
-    "snippet": pl.String,
-    "lost_points": pl.Int64,
-}
+SNIPPET_CHARS = 200
 
 
 class LogError(Exception):
@@ -93,19 +88,15 @@ class Reader(Protocol):
 
 def issues_table(issues: Sequence[ParseIssue]) -> pa.Table:
     """Return issues as a table of `ISSUE_SCHEMA`."""
-    rows = [
-        {
-            "source_file": i.source_file,
-            "source_position": i.source_position,
-            "reason": i.reason,
-            "snippet": i.snippet[:SNIPPET_CHARS],
-            "lost_points": i.lost_points,
-        }
-        for i in issues
+    lost = np.array([-1 if i.lost_points is None else i.lost_points for i in issues], dtype=np.int64)
+    columns = [
+        texts([i.source_file for i in issues]),
+        numbers(np.array([i.source_position for i in issues], dtype=np.int64), pa.int64()),
+        texts([i.reason for i in issues]),
+        texts([i.snippet[:SNIPPET_CHARS] for i in issues]),
+        numbers(lost, pa.int64(), lost < 0),
     ]
-    # by way of polars: `from_pylist` would import pandas
-    columns = pl.DataFrame(rows, schema={name: _ISSUE_TYPES[name] for name in ISSUE_SCHEMA.names})
-    return columns.to_arrow().cast(ISSUE_SCHEMA)
+    return pa.table(columns, schema=ISSUE_SCHEMA)
 
 
 def value_kinds(values: np.ndarray) -> np.ndarray:
@@ -117,7 +108,7 @@ def value_kinds(values: np.ndarray) -> np.ndarray:
     return kinds
 
 
-def point_table(frame: pl.DataFrame) -> pa.Table:
+def point_table(frame: "pl.DataFrame") -> pa.Table:
     """Complete, number and sort points.
 
     Args:
@@ -128,6 +119,8 @@ def point_table(frame: pl.DataFrame) -> pa.Table:
     Returns:
         A table of `POINT_SCHEMA`, with `write_no` counted in the order of writing.
     """
+    import polars as pl  # a reader that fills a `Draft` does without
+
     defaults = {
         "step_axis": pl.lit(DEFAULT_STEP_AXIS),
         "attempt": pl.lit(1, dtype=pl.Int32),

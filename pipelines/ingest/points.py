@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
+from pipelines.ingest.arrow_columns import coded_texts, numbers
 from pipelines.ingest.base import SNIPPET_CHARS, ParseIssue, RunLog
 from pipelines.ingest.redaction import redact
 from pipelines.ingest.text_number import json_token
@@ -124,7 +124,14 @@ class Draft:
 
     def issue(self, place: tuple[str, int], reason: str, snippet: str = "", lost: int | None = None) -> None:
         """Quarantine a piece of the log."""
-        self.issues.append(ParseIssue(place[0], place[1], reason, redact(snippet[:400])[:SNIPPET_CHARS], lost))
+        self.issues.append(
+            ParseIssue(place[0], place[1], _sound(reason), _sound(redact(snippet[:400])[:SNIPPET_CHARS]), lost)
+        )
+
+
+def _sound(text: str) -> str:
+    """Return a text that UTF-8 can encode."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def attempts(name: np.ndarray, step: np.ndarray, file: np.ndarray) -> np.ndarray:
@@ -252,25 +259,12 @@ def _order(keys: Sequence[np.ndarray]) -> np.ndarray:
     return np.lexsort(list(keys)[::-1]) if backwards.any() else order
 
 
-def _numbers(values: np.ndarray, kind: pa.DataType, missing: np.ndarray | None = None) -> pa.Array:
-    """Return an Arrow array over the memory of a NumPy array; `pa.array` would import pandas to do the same."""
-    values = np.ascontiguousarray(values)
-    valid = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
-    return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(values)])
-
-
-def _strings(codes: np.ndarray, texts: Sequence[str], missing: np.ndarray | None = None) -> pa.Array:
-    dictionary = pl.Series(texts, dtype=pl.String).to_arrow().cast(pa.string())
-    indices = _numbers(codes.astype(np.int32), pa.int32(), missing)
-    return pa.DictionaryArray.from_arrays(indices, dictionary).cast(pa.string())
-
-
 def _raw_texts(raw: Mapping[int, str], order: np.ndarray) -> pa.Array:
     texts = {text: code for code, text in enumerate(dict.fromkeys(raw.values()))}
     codes = np.full(len(order), -1, dtype=np.int32)
     codes[list(raw)] = [texts[text] for text in raw.values()]
     codes = codes[order]
-    return _strings(np.maximum(codes, 0), list(texts) or [""], codes < 0)
+    return coded_texts(np.maximum(codes, 0), list(texts) or [""], codes < 0)
 
 
 def _kind_codes(value: np.ndarray, given: Mapping[int, str]) -> np.ndarray:
@@ -301,17 +295,17 @@ def _table(draft: Draft) -> pa.Table:
     index = np.arange(count)
     write_no = index - np.maximum.accumulate(np.where(np.r_[True, ~same], index, 0)) + 1
     columns = [
-        _strings(name[order], names),
-        _strings(axis[order], axes),
-        _numbers(attempt[order], pa.int32()),
-        _numbers(step[order], pa.int64()),
-        _numbers(write_no.astype(np.int32), pa.int32()),
-        _numbers(value[order], pa.float64(), (kinds == _KIND["nonfinite_unknown"])[order]),
-        _strings(kinds[order], VALUE_KINDS),
+        coded_texts(name[order], names),
+        coded_texts(axis[order], axes),
+        numbers(attempt[order], pa.int32()),
+        numbers(step[order], pa.int64()),
+        numbers(write_no.astype(np.int32), pa.int32()),
+        numbers(value[order], pa.float64(), (kinds == _KIND["nonfinite_unknown"])[order]),
+        coded_texts(kinds[order], VALUE_KINDS),
         _raw_texts(draft.raw, order),
-        _numbers(wall[order], pa.float64(), np.isnan(wall[order])),
-        _strings(file[order], list(draft.files)),
-        _numbers(position[order], pa.int64()),
+        numbers(wall[order], pa.float64(), np.isnan(wall[order])),
+        coded_texts(file[order], list(draft.files)),
+        numbers(position[order], pa.int64()),
     ]
     return pa.table(columns, schema=POINT_SCHEMA)
 

@@ -29,7 +29,6 @@ from pipelines.ingest import (
     wandb,
 )
 from pipelines.ingest.base import LogError, RunLog
-from pipelines.ingest.blend import blend
 from pipelines.ingest.points import Draft, assemble
 
 READERS: tuple[ModuleType, ...] = (
@@ -103,11 +102,18 @@ def read_log(path: Path | Sequence[Path], columns: Sequence[str] | None = None, 
         for reader, place in _logs(one):
             found = [_scan(reader, unit, _source(paths, one, unit), options) for unit in _units(reader, place)]
             drafts.setdefault(reader.NAME, []).extend(found)
-    log = blend([assemble(name, found) for name, found in drafts.items()])
+    logs = [assemble(name, found) for name, found in drafts.items()]
+    log = logs[0] if len(logs) == 1 else _blend(logs)
     if log.points.num_rows == 0 and not log.issues:
         raise LogError(f"{paths[0]}: the log ({log.log_format}) holds no point yet")
     beside = {key: value for one in paths if one.is_dir() for key, value in metadata.beside(one).items()}
     return replace(log, metadata={**beside, **log.metadata})
+
+
+def _blend(logs: Sequence[RunLog]) -> RunLog:
+    from pipelines.ingest.blend import blend  # polars is not needed for one log
+
+    return blend(logs)
 
 
 def _logs(path: Path) -> list[tuple[ModuleType, Path]]:

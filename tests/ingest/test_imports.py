@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from pipelines.ingest.base import ParseIssue, issues_table
+from pipelines.ingest.registry import read_log
 from tests.ingest.test_fixtures import FIXTURES
 from warehouse.contract import ISSUE_SCHEMA
 
@@ -33,3 +34,10 @@ def test_issues_table() -> None:
     assert table["lost_points"].to_pylist() == [None, 3]
     assert len(table["snippet"][0].as_py()) == 200
     assert issues_table([]).schema == ISSUE_SCHEMA
+
+
+def test_half_a_surrogate_pair_is_no_crash(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text('{"step": 1, "data": {"a\\ud800": NaN, "b": "\\udc00"}}\n{"step": "\\ud800"}\n')
+    log = read_log(tmp_path / "log.jsonl")
+    assert log.points["metric_name"].to_pylist() == ["a?"]
+    assert issues_table(log.issues).num_rows == 1
