@@ -5,7 +5,9 @@ folder of its own, read in the order of their names, which begin with the time. 
 Histograms and other media are left out, and so are `_step`, `_runtime` and `_timestamp`, which are no metrics.
 
 The step axis is `_step`, wandb's own, unless metrics were declared to go by another (`define_metric` with
-`step_metric`): those are on the axis of that metric's value. A log without an exit record was killed or is
+`step_metric`): those are on the axis of that metric's value. Axes of known frameworks get the names that the other
+readers use (`rollout/step` and `train/global_step` are `step`, `train/step` is `optimizer_step`, `eval/step` is
+`eval_step`); what still goes by `_step` beside such a `step` is on the axis `_step`. A log without an exit record was killed or is
 still being written: its status is unknown.
 """
 
@@ -28,6 +30,17 @@ from pipelines.ingest.text_number import from_json, from_text, plain_values, who
 from warehouse.contract import DEFAULT_STEP_AXIS
 
 NAME = "wandb"
+
+LOG_AXIS = "_step"
+AXES = {
+    "global_step": DEFAULT_STEP_AXIS,
+    "train/global_step": DEFAULT_STEP_AXIS,
+    "trainer/global_step": DEFAULT_STEP_AXIS,
+    "rollout/step": DEFAULT_STEP_AXIS,
+    "train/step": "optimizer_step",
+    "eval/step": "eval_step",
+}
+"""Axes of known frameworks under the names that the other readers give them, so that runs can be paired."""
 
 _SIGNATURE = b":W&B\xe1\xbe\x00"
 _HISTORY, _CONFIG, _METRIC, _RUN, _EXIT, _ENVIRONMENT = 2, 5, 12, 17, 18, 26
@@ -215,6 +228,10 @@ def _scan_history(draft: Draft, data: bytes, place: tuple[str, int], steps_by: M
 
 
 def _place_on_axis(name: str, step: int, row: Mapping[str, Any], steps_by: Mapping[str, str]) -> tuple[str, int]:
+    """Return the axis of a metric and its place there."""
     own = _step_metric(name, steps_by)
     at = whole_step(row.get(own)) if own and own != "_step" and own != name else None
-    return (DEFAULT_STEP_AXIS, step) if own is None or at is None else (own, at)
+    if own is not None and at is not None:
+        return AXES.get(own, own), at
+    taken = any(AXES.get(axis) == DEFAULT_STEP_AXIS for axis in steps_by.values())
+    return (LOG_AXIS if taken else DEFAULT_STEP_AXIS), step

@@ -125,3 +125,21 @@ def test_trl_lines_without_progress_are_counted(tmp_path: Path) -> None:
 def test_metadata_is_allow_listed() -> None:
     for reader in READERS:
         assert set(read_log(FIXTURES / reader.NAME).metadata) <= ALLOWED
+
+
+def test_wandb_axes_of_known_frameworks(tmp_path: Path) -> None:
+    """slime declares three axes; they are named as in its console log."""
+
+    def define(pattern: str, step: str) -> bytes:
+        return encode.blob(12, encode.blob(2, pattern) + encode.blob(4, step))
+
+    axes = [define("train/*", "train/step"), define("rollout/*", "rollout/step")]
+    rows = [
+        (0, {"train/loss": 0.5, "train/step": 8}),
+        (1, {"rollout/raw_reward": 0.25, "rollout/step": 2, "other": 1.0}),
+    ]
+    (tmp_path / "run-x.wandb").write_bytes(encode.wandb(rows, extra=axes))
+    log = read_log(tmp_path / "run-x.wandb")
+    assert values(log, "train/loss", "optimizer_step") == [(1, 8, 1, 0.5)]
+    assert values(log, "rollout/raw_reward", "step") == [(1, 2, 1, 0.25)]
+    assert values(log, "other", "_step") == [(1, 1, 1, 1.0)]
