@@ -7,8 +7,8 @@ Histograms and other media are left out, and so are `_step`, `_runtime` and `_ti
 The step axis is `_step`, wandb's own, unless metrics were declared to go by another (`define_metric` with
 `step_metric`): those are on the axis of that metric's value. Axes of known frameworks get the names that the other
 readers use (`rollout/step` and `train/global_step` are `step`, `train/step` is `optimizer_step`, `eval/step` is
-`eval_step`); what still goes by `_step` beside such a `step` is on the axis `_step`. A log without an exit record was killed or is
-still being written: its status is unknown.
+`eval_step`); what still goes by `_step` beside such a `step` is on the axis `_step`. A log without an exit record
+was killed or is still being written: its status is unknown.
 """
 
 import fnmatch
