@@ -288,6 +288,7 @@ def survival_chart(curves: list[Row]) -> str:
                         "columns": 1,
                         "title": None,
                         "labelLimit": 380,
+                        "labelFontSize": 12,
                         "labelColor": _COLOURS["ink"],
                     },
                 },
