@@ -27,7 +27,7 @@ unit:
 
 # Opens the pages in headless Chromium, which Debian and Ubuntu get here where it is absent.
 test-browser: install-dev
-	command -v chromium chromium-browser google-chrome >/dev/null || apt-get install -y -qq chromium fonts-noto-cjk
+	command -v chromium || command -v chromium-browser || command -v google-chrome || apt-get install -y -qq chromium fonts-noto-cjk
 	$(BIN)/pytest -q -m browser
 
 # Asks every question of sql/queries with DuckDB 1.4, in an environment of its own.
