@@ -4,6 +4,7 @@ Dagster, pandas and Great Expectations take seconds to import; only the commands
 the function.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -12,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from pipelines import look
 from pipelines.manifest import MANIFEST_NAME, ManifestError, RunEntry, read_manifest, write_run_entry
 from pipelines.render import FORMATS, to_json, write_result
+from pipelines.terminal import AsJson, Home, UserError, err, out
 from warehouse.connection import NothingPublishedError, WarehouseLockedError, open_reader
 from warehouse.contract import COMPONENT_KINDS, ROLES
 from warehouse.lake import Component
@@ -33,18 +35,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-out = Console(highlight=False, soft_wrap=False)
-err = Console(stderr=True, highlight=False)
-
-Home = Annotated[Path | None, typer.Option("--home", help="Home folder of the warehouse.", envvar=HOME_VARIABLE)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-
-
-SHOW_FORMATS = ("text", "markdown", "json")
-
-
-class UserError(Exception):
-    """Something the user can mend; the message is one sentence that says how."""
 
 
 @app.command()
@@ -226,58 +216,8 @@ def query(
     write_result(table, form, output, out)
 
 
-@app.command()
-def explain(
-    pair: Annotated[str, typer.Argument(help="The pair: candidate, migration/candidate or baseline..candidate.")],
-    metric: Annotated[str, typer.Argument(help="Name of a metric; the pair as a whole without it.")] = "",
-    home: Home = None,
-    as_json: AsJson = False,
-) -> None:
-    """Print where each number of a verdict comes from, with the query that gives it."""
-    from pipelines.explain import explain as gather
-    from pipelines.explain import print_evidence
-
-    with open_reader(settings_for(home).published) as con:
-        evidence = gather(con, pair, metric)
-    if as_json:
-        print(to_json([asdict(part) for part in evidence]))
-    else:
-        print_evidence(evidence, out)
-
-
-@app.command()
-def metrics(
-    name: Annotated[str, typer.Argument(help="Name of a metric, or words to search for; all without it.")] = "",
-    as_json: AsJson = False,
-) -> None:
-    """Print what the catalogue says of a metric, or search it."""
-    from pipelines.metric_view import find_metrics, metric_facts, print_metrics
-    from warehouse.catalog import load_catalog
-
-    catalog = load_catalog(project_folder("catalog"))
-    found = find_metrics(catalog, name)
-    if as_json:
-        print(to_json([metric_facts(catalog, metric) for metric in found]))
-    else:
-        print_metrics(catalog, found, out)
-
-
-@app.command()
-def inspect(
-    path: Annotated[Path, typer.Argument(help="A log, a folder of runs, or a folder with a migration.yaml.")],
-    as_json: AsJson = False,
-) -> None:
-    """Print what logs hold: format, steps, metrics, what is not finite, what can't be read. Stores nothing."""
-    from pipelines.inspection import inspect_path, print_inspection
-    from warehouse.catalog import load_catalog
-
-    views = inspect_path(path, load_catalog(project_folder("catalog")))
-    if as_json:
-        print(to_json([view.as_dict() for view in views]))
-    else:
-        print_inspection(views, out)
-    if any(view.error for view in views):
-        raise typer.Exit(1)
+for command in (look.explain, look.pair, look.metrics, look.inspect):
+    app.command()(command)
 
 
 @app.command()
@@ -339,8 +279,6 @@ def dev(
     home: Home = None,
 ) -> None:
     """Open the Dagster page on this machine, with sensor and schedule."""
-    import os
-
     from pipelines.execute import prepare_instance
 
     settings = settings_for(home)

@@ -145,6 +145,8 @@ def write_run_entry(path: Path, migration: str, entry: RunEntry, recipe: Mapping
         raw["components"] = {
             c.kind: {"name": c.name, "version": c.version} if c.version else {"name": c.name} for c in entry.components
         }
+    if entry.recipe:
+        raw["recipe"] = dict(entry.recipe)
     if entry.columns:
         raw["columns"] = list(entry.columns)
     _run_entry(path, 1, raw)
