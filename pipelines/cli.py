@@ -24,6 +24,8 @@ from warehouse.contract import COMPONENT_KINDS, ROLES
 from warehouse.lake import Component
 from warehouse.settings import HOME_VARIABLE, Settings, project_folder, settings_for
 
+SHOW_FORMATS = ("text", "markdown", "json")
+
 if TYPE_CHECKING:
     from pipelines.execute import RunSummary
 

@@ -18,8 +18,5 @@ Home = Annotated[Path | None, typer.Option("--home", help="Home folder of the wa
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
-SHOW_FORMATS = ("text", "markdown", "json")
-
-
 class UserError(Exception):
     """Something the user can mend; the message is one sentence that says how."""
