@@ -10,7 +10,7 @@ import pytest
 from tests.report.pages import made_page
 from warehouse.connection import NothingPublishedError
 from warehouse.report import write_reports
-from warehouse.report.words import ADVICE_ZH, FINDINGS, STAGES, VERDICTS, WORDS
+from warehouse.report.words import ADVICE_ZH, FINDINGS, STAGES, TIME_ZH, VERDICTS, WORDS
 from warehouse.report.write import migration_html, page_name
 from warehouse.settings import project_folder
 
@@ -256,3 +256,8 @@ def test_metrics_that_nobody_described_are_drawn_too(demo_home, tmp_path):
         con.execute("update dim_metric set focus_rank = null")
     _, page = write_reports(copy, tmp_path / "pages")
     assert page.read_text("utf-8").count("<figure>") >= 12
+
+
+def test_verdicts_about_time_without_a_shift_have_a_translation():
+    sql = (project_folder("models") / "marts" / "mart_pair_verdict.sql").read_text(encoding="utf-8")
+    assert set(re.findall(r"'(no stage [^']+)'", sql)) == set(TIME_ZH)

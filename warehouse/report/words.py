@@ -162,6 +162,12 @@ ADVICE_ZH = {
 }
 
 
+TIME_ZH = {
+    "no stage became 25% slower or faster": "没有阶段变慢或变快 25% 以上",
+    "no stage was timed": "未记录耗时",
+}
+
+
 def both(english: Any, chinese: Any) -> Markup:
     """Return a text in both languages; the style sheet shows the chosen one."""
     return Markup('<span lang="en">{}</span><span lang="zh">{}</span>').format(english, chinese)
@@ -217,8 +223,7 @@ def chinese_time(verdict: str | None, shifts: list[dict[str, Any]]) -> str:
             factor = shift["ratio"] if slower else 1 / shift["ratio"]
             since = "自首步起" if shift["onset_step"] is None else f"自第 {shift['onset_step']} 步起"
             parts.append(f"{shift['metric']} {since}{'慢' if slower else '快'}至 {factor:.2f} 倍")
-    known = {"no change of 25% or more": "无 25% 以上变化", "no time logged": "未记录耗时"}
-    return "；".join(parts) or known.get(verdict, verdict)
+    return "；".join(parts) or TIME_ZH.get(verdict, verdict)
 
 
 def chinese_reason(verdict: dict[str, Any], label_zh: str) -> str:
