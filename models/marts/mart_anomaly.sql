@@ -106,6 +106,11 @@ explained as (
                 breaks.rule_id = 'finite'
                 and (breaks.observed like '%nonfinite_unknown%' or breaks.observed like '%rewritten_suspect%')
                 then 'nonfinite_rewritten'
+            -- The reader knew better than the store, which held a finite number.
+            when
+                breaks.rule_id = 'finite'
+                and isfinite(try_cast(regexp_extract(breaks.observed, '^(.*) \(', 1) as double))
+                then 'nonfinite_rewritten'
             when
                 breaks.rule_id = 'domain' and try_cast(breaks.observed as double) not between -1.7e308 and 1.7e308
                 then 'nonfinite_rewritten'

@@ -151,6 +151,17 @@ def test_values_that_a_store_rewrote(star):
     ]
 
 
+def test_what_a_reader_restored_was_rewritten_too(star):
+    add_run(star, CATALOG, points_of({"loss": series([0.5, float("inf"), float("nan")])}))
+    star.execute("update fct_metric set raw_text = '1.7976931348623157e308' where value = 'inf'::double")
+    star.execute("update fct_metric set raw_text = 'NaN' where isnan(value)")
+    build(star)
+    assert found(star, "severity = 'error'") == [
+        (2, "loss", "finite", "error", "nonfinite_rewritten"),
+        (3, "loss", "finite", "error", None),
+    ]
+
+
 def test_a_store_of_single_precision(star):
     exact = np.random.default_rng(1).uniform(0.1, 1, 40)
     single = exact.astype(np.float32).astype(float)
