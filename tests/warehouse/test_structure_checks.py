@@ -120,7 +120,8 @@ def test_a_broken_structure_is_found(star, name):
 
 
 FOUND = {
-    "mart_metric_profile__every_metric_is_catalogued": "update dim_metric set is_catalogued = false where metric = 'time/step'",
+    "mart_metric_profile__every_metric_is_catalogued": """
+        update dim_metric set is_catalogued = false where metric = 'time/step'""",
     "int_pair_point__both_runs_log_a_metric": """
         update int_pair_point set candidate_kind = null where metric_id = {time_step}""",
     "fct_parse_issue__nothing_is_quarantined": """
