@@ -144,18 +144,27 @@ judged as (
             and adjusted.category = selected.category
 ),
 
+measured as (
+    select
+        *,
+        is_across_stacks and candidate_runs = 0 as is_one_sided,
+        case
+            when practical_limit is null then null
+            when practical_limit_kind = 'absolute' then abs(raw_effect) / practical_limit
+            when scale = 'log' then abs(effect) / ln(1.0 + practical_limit)
+            else abs(raw_effect) / nullif(practical_limit * baseline_level, 0.0)
+        end as limits
+    from judged
+),
+
 gated as (
     select
         *,
         case
             when family = 'time' then is_time_shift(median_shift, sigma, inflation, k, n)
-            when practical_limit is null
-                then abs(mean_after) >= noise_gate(is_across_stacks and candidate_runs = 0) * gate_sigma
-            when practical_limit_kind = 'absolute' then abs(raw_effect) >= practical_limit
-            when scale = 'log' then abs(effect) >= ln(1.0 + practical_limit)
-            else abs(raw_effect) >= practical_limit * baseline_level
+            else coalesce(limits, 1.0) >= 1.0
         end as is_material,
-        abs(mean_after) >= noise_gate(is_across_stacks and candidate_runs = 0) * gate_sigma as is_above_noise,
+        abs(mean_after) >= noise_gate(is_one_sided, coalesce(limits, 0.0) >= 5.0) * gate_sigma as is_above_noise,
         -- Runs that started apart and come closer are not drifting.
         case
             when family = 'time' then true
@@ -164,7 +173,7 @@ gated as (
             else abs(effect) >= 0.5 * abs(stack_level)
         end as is_above_offset,
         median_next * sign(effect) >= 0.5 * gate_sigma as is_confirmed
-    from judged
+    from measured
 )
 
 select
@@ -183,7 +192,7 @@ select
     q_in_family,  -- over the whole family at once
     q_value,  -- by category and within it
     q_value_strict,  -- over the whole family, whatever the dependence between metrics
-    is_material,  -- reaches the practical limit of the catalogue, or the noise gate where it has none; 25% for time
+    is_material,  -- reaches the practical limit of the catalogue, where it has one; 25% for time
     is_above_noise,  -- the mean after the change is beyond the noise gate
     is_above_offset,  -- leads away from a mismatch of the start, and is more than half of an offset between stacks
     -- that no replicate explains

@@ -49,57 +49,35 @@ deltas as (
             and l.step_axis = r.step_axis and l.step = r.step
 ),
 
--- The profile of the noise along the run is that of all pairs of the stack: a pair's own would hide its wandering.
-by_step as (
-    select
-        stack,
-        migration,
-        metric_id,
-        step_axis,
-        step,
-        avg(delta * delta) as square
-    from deltas
-    group by stack, migration, metric_id, step_axis, step
-),
-
+-- The profile of the noise along the run, as smooth as can follow the growth of the first steps: a closer one would
+-- hide how the level wanders.
 profiles as (
     select
         *,
-        avg(square) over (
-            partition by migration, stack, metric_id, step_axis
+        avg(delta * delta) over (
+            partition by left_run_id, right_run_id, metric_id, step_axis
             order by step
-            rows between 7 preceding and 7 following
+            rows between 15 preceding and 15 following
         ) as local_square
-    from by_step
+    from deltas
 ),
 
 plateaus as (
     select
         *,
-        quantile_cont(local_square, 0.75) over (partition by migration, stack, metric_id, step_axis) as plateau
+        quantile_cont(local_square, 0.75) over (
+            partition by left_run_id, right_run_id, metric_id, step_axis
+        ) as plateau
     from profiles
 ),
 
 weighted as (
     select
-        deltas.migration,
-        deltas.stack,
-        deltas.left_run_id,
-        deltas.right_run_id,
-        deltas.metric_id,
-        deltas.step_axis,
-        deltas.step,
-        deltas.delta,
-        plateaus.plateau,
-        least(greatest(deltas.delta, -6.0 * sqrt(plateaus.plateau)), 6.0 * sqrt(plateaus.plateau)) as d,
-        noise_at_step(plateaus.local_square, plateaus.plateau) as variance
-    from deltas
-    inner join plateaus
-        on
-            deltas.migration = plateaus.migration and deltas.stack = plateaus.stack
-            and deltas.metric_id = plateaus.metric_id and deltas.step_axis = plateaus.step_axis
-            and deltas.step = plateaus.step
-    where plateaus.plateau > 0
+        *,
+        least(greatest(delta, -6.0 * sqrt(plateau)), 6.0 * sqrt(plateau)) as d,
+        noise_at_step(local_square, plateau) as variance
+    from plateaus
+    where plateau > 0
 ),
 
 running as (
@@ -163,7 +141,7 @@ select
     step_axis,  -- which counter the step counts
     n,  -- steps that both logged
     mean_square,  -- mean squared difference
-    plateau,  -- the same on the plateau, over all pairs of the stack
+    plateau,  -- the same on the plateau
     least(greatest(raw_lag1 + (1.0 + 4.0 * raw_lag1) / n, 0.0), 0.95) as autocorrelation,  -- at lag one, bias removed
     mean_f,  -- mean of the two-segment statistic over the possible splits; about 1 for independent steps
     max_f  -- largest two-segment statistic

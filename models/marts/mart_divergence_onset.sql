@@ -119,7 +119,7 @@ drift as (
         levels.raw_effect,
         greatest(
             sqrt(largest_f_limit(levels.n) * levels.inflation * 4.0 / levels.n) * levels.sigma,
-            noise_gate(levels.is_across_stacks and levels.candidate_runs = 0) * levels.gate_sigma
+            noise_gate(levels.is_across_stacks and levels.candidate_runs = 0, false) * levels.gate_sigma
         ) as smallest_detectable_shift,
         levels.statistic,
         largest_f_limit(levels.n) as threshold,

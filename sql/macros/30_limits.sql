@@ -8,18 +8,20 @@ create or replace macro prior_inflation() as 3.0;
 -- Autocorrelation alone multiplies the variance of a mean by this much.
 create or replace macro ar_inflation(autocorrelation) as (1.0 + autocorrelation) / (1.0 - autocorrelation);
 
--- Where the candidate's stack has no replicates, how its runs wander is taken from the baseline's, with a reserve.
-create or replace macro one_sided_inflation(inflation) as greatest(1.2 * inflation, 2.5);
+-- Where the candidate's stack has no replicates, how its runs wander is taken from the baseline's, but never for little.
+create or replace macro one_sided_inflation(inflation) as greatest(inflation, 2.5);
 
 -- With replicates it is divided by their mean statistic, or by what their autocorrelation asks for, whichever is more.
--- The largest statistic has a heavier tail than its mean tells, and the fewer the replicates the less is known of it.
+-- The largest statistic has a heavier tail than its mean tells, more so where levels wander, and the fewer the
+-- replicates the less is known of it. The constants were measured by simulation (benchmarks/scoreboard.py).
 create or replace macro inflation_of_replicates(mean_f, autocorrelation, degrees) as greatest(
-    mean_f * (1.1 + 0.6 / degrees), ar_inflation(autocorrelation), 1.0
+    mean_f * (0.95 + 0.6 / degrees) * pow(greatest(mean_f, 1.0), 0.1), ar_inflation(autocorrelation), 1.0
 );
 
 -- Effect, in sigma of the difference of two equal runs, below which a change is taken for wandering.
--- It is wider where the candidate's stack has no replicates.
-create or replace macro noise_gate(is_one_sided) as case when is_one_sided then 1.3 else 1.2 end;
+-- It is wider where the candidate's stack has no replicates, and one sigma for an effect of five practical limits.
+create or replace macro noise_gate(is_one_sided, is_large) as
+case when is_large then 1.0 when is_one_sided then 1.5 else 1.3 end;
 
 -- Variance of a step for the weights of a fit: never below a share of the plateau. Equal runs that are still coupled
 -- are apart by rounding alone; a weight that believed it would call any offset a change.
