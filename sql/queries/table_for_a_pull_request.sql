@@ -29,7 +29,13 @@ firsts as (
         onsets.metric,
         onsets.step_axis,
         onsets.is_censored,
-        count(metrics.focus_rank) over (partition by onsets.pair_id) as focus_metrics
+        count(metrics.focus_rank) filter (where metrics.stage <> 'time') over (
+            partition by onsets.pair_id
+        ) as focus_metrics,
+        row_number() over (
+            partition by onsets.pair_id, metrics.stage = 'time'
+            order by onsets.metric
+        ) as place
     from mart_divergence_onset as onsets
     inner join dim_metric as metrics on onsets.metric = metrics.metric
     where onsets.onset_kind = 'first_diff'
@@ -58,8 +64,8 @@ chosen as (
         metrics.focus_rank is not null
         or drifts.rank <= $others::integer
         or (metrics.parity_class = 'exact' and metrics.scale <> 'constant')
-        -- Logs of metrics that nobody described are shown whole.
-        or (firsts.focus_metrics = 0 and metrics.stage <> 'time')
+        -- A log without any of those to look at first still has something to show.
+        or (firsts.focus_metrics = 0 and metrics.stage <> 'time' and firsts.place <= 20)
 ),
 
 deltas as (

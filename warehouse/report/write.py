@@ -21,6 +21,7 @@ from warehouse.report.survival import contrasts, hardware_curves, version_curves
 INDEX_NAME = "index.html"
 _TEMPLATES = Path(__file__).parent / "templates"
 _SHOWN_FIRST = 6
+_FEWEST_FOCUS = 4
 _KEY = re.compile(r'<meta name="firstdrift-content" content="([0-9a-f]*)">')
 _HEAD_BYTES = 2000
 
@@ -83,7 +84,7 @@ def migration_html(page: MigrationPage, content_key: str, version: str) -> str:
 def _pair_parts(pair: PairPage) -> Row:
     charted = [m for m in pair.metrics if (m["metric"], m["step_axis"]) in pair.series]
     focus = sorted((m for m in charted if m["focus_rank"] is not None), key=lambda m: (m["focus_rank"], m["metric"]))
-    focus = focus or charted[:_SHOWN_FIRST]
+    focus += _stand_ins(focus, charted)
     others = [m for m in charted if m not in focus]
     first = [m for m in others if m["rank"] is not None][:_SHOWN_FIRST]
     first += [m for m in others if m not in first and _is_broken(pair, m)][:_SHOWN_FIRST]
@@ -100,6 +101,13 @@ def _pair_parts(pair: PairPage) -> Row:
         "first": [_charted(pair, metric) for metric in first],
         "ranked": [{**m, "spark": Markup(_spark(pair, m))} for m in pair.metrics],
     }
+
+
+def _stand_ins(focus: list[Row], charted: list[Row]) -> list[Row]:
+    """Return the metrics that are drawn where a log holds few of those to look at first."""
+    told = sum(m["stage"] != "time" for m in focus)
+    others = [m for m in charted if m not in focus and m["stage"] != "time" and not m["duplicates_of"]]
+    return others[: max(_FEWEST_FOCUS - told, 0)]
 
 
 def _is_broken(pair: PairPage, metric: Row) -> bool:
