@@ -273,13 +273,14 @@ def _frame(expected: list[_Expected], rows: Iterable[Mapping[str, Any]]) -> "pd.
     """Return one row a run, with a column for each measure; a metric that a run lacks is null there."""
     import pandas as pd
 
-    wanted = {(item.metric, item.measure) for item in expected}
+    wanted: dict[str, list[_Expected]] = {}
+    for item in expected:
+        wanted.setdefault(item.metric, []).append(item)
     runs: dict[tuple, dict[str, Any]] = {}
     for row in rows:
         run = runs.setdefault((row["migration"], row["run_name"]), {c: row[c] for c in _RUN})
-        for metric, measure in wanted:
-            if metric == row["metric"]:
-                run[f"{metric}: {measure}"] = row[measure]
+        for item in wanted.get(row["metric"], ()):
+            run[item.column] = row[item.measure]
     columns = [*_RUN, *dict.fromkeys(item.column for item in expected)]
     frame = pd.DataFrame(list(runs.values()), columns=columns)
     return frame.astype({column: "float64" for column in columns if column not in _RUN})
