@@ -32,50 +32,91 @@ metrics as (
     select
         metric_id,
         parity_class,
-        duplicates_of,
-        scale
+        scale,
+        causal_tier = 9 as is_time
     from dim_metric
 ),
 
 tested as (
     select
         deltas.*,
-        median(deltas.adjusted_delta) over (
-            partition by deltas.pair_id, deltas.metric_id, deltas.step_axis
-        ) as middle
+        metrics.is_time
     from deltas
     inner join metrics on deltas.metric_id = metrics.metric_id
     where metrics.parity_class <> 'exact' and metrics.scale not in ('exact', 'constant')
 ),
 
+middles as (
+    select
+        pair_id,
+        metric_id,
+        step_axis,
+        median(adjusted_delta) as middle
+    from tested
+    group by pair_id, metric_id, step_axis
+),
+
 -- Outliers are drawn in to six sigma around the median; sums of squares are of centred values, lest they cancel.
 centred as (
     select
-        *,
-        least(greatest(adjusted_delta - middle, -6.0 * width), 6.0 * width) as d,
-        1.0 / (sigma * sigma) as w
+        tested.*,
+        middles.middle,
+        least(greatest(tested.adjusted_delta - middles.middle, -6.0 * tested.width), 6.0 * tested.width) as d,
+        1.0 / (tested.sigma * tested.sigma) as w
     from tested
+    inner join middles
+        on
+            tested.pair_id = middles.pair_id and tested.metric_id = middles.metric_id
+            and tested.step_axis = middles.step_axis
+),
+
+totals as (
+    select
+        pair_id,
+        metric_id,
+        step_axis,
+        count(*) as n,
+        sum(w) as weight,
+        sum(w * d) as total,
+        sum(w * d * d) as squares,
+        max(sigma) as largest_sigma
+    from centred
+    group by pair_id, metric_id, step_axis
+),
+
+-- One sort for everything that needs the order of the steps; a split lies before the row that it is reckoned at.
+cumulated as (
+    select
+        *,
+        row_number() over along as i,
+        sum(w) over along as weight_so_far,
+        sum(w * d) over along as sum_so_far,
+        lag(d) over along as previous_d,
+        lag(sigma) over along as previous_sigma
+    from centred
+    window along as (
+        partition by pair_id, metric_id, step_axis
+        order by step
+        rows unbounded preceding
+    )
 ),
 
 running as (
     select
-        *,
-        row_number() over along as k,
-        count(*) over whole as n,
-        sum(w) over along as left_weight,
-        sum(w * d) over along as left_sum,
-        sum(w) over whole as weight,
-        sum(w * d) over whole as total,
-        sum(w * d * d) over whole as squares,
-        lead(step) over (partition by pair_id, metric_id, step_axis order by step) as next_step
-    from centred
-    window
-        along as (
-            partition by pair_id, metric_id, step_axis
-            order by step
-            rows unbounded preceding
-        ),
-        whole as (partition by pair_id, metric_id, step_axis)
+        cumulated.*,
+        totals.n,
+        totals.weight,
+        totals.total,
+        totals.squares,
+        totals.largest_sigma,
+        cumulated.i - 1 as k,
+        cumulated.weight_so_far - cumulated.w as left_weight,
+        cumulated.sum_so_far - cumulated.w * cumulated.d as left_sum
+    from cumulated
+    inner join totals
+        on
+            cumulated.pair_id = totals.pair_id and cumulated.metric_id = totals.metric_id
+            and cumulated.step_axis = totals.step_axis
 ),
 
 splits as (
@@ -85,9 +126,10 @@ splits as (
         step_axis,
         k,
         n,
-        next_step,
+        step as next_step,
         left_sum / left_weight as left_level,
         (total - left_sum) / (weight - left_weight) as right_level,
+        largest_sigma,
         weighted_sse(left_weight, left_sum, weight, total, squares) as sse,
         squares - total * total / weight as sse_flat
     from running
@@ -100,6 +142,7 @@ best as (
         metric_id,
         step_axis,
         any_value(n) as n,
+        any_value(largest_sigma) as sigma,
         arg_min(k, sse) as k,
         arg_min(next_step, sse) as onset_step,
         min(sse) as sse,
@@ -116,32 +159,22 @@ leftover as (
         running.pair_id,
         running.metric_id,
         running.step_axis,
-        running.step,
-        running.k,
+        running.i,
         best.k as split,
-        best.onset_step,
+        running.is_time,
         running.delta,
         running.baseline_value,
-        running.sigma,
         running.scaled_delta,
         running.adjusted_delta - running.middle - best.left_level as above_left,
-        (running.d - case when running.k <= best.k then best.left_level else best.right_level end)
-        / running.sigma as residual
+        (running.d - case when running.i <= best.k then best.left_level else best.right_level end)
+        / running.sigma as residual,
+        (running.previous_d - case when running.i - 1 <= best.k then best.left_level else best.right_level end)
+        / running.previous_sigma as previous
     from running
     inner join best
         on
             running.pair_id = best.pair_id and running.metric_id = best.metric_id
             and running.step_axis = best.step_axis
-),
-
-lagged as (
-    select
-        *,
-        lag(residual) over (
-            partition by pair_id, metric_id, step_axis
-            order by step
-        ) as previous
-    from leftover
 ),
 
 described as (
@@ -150,27 +183,17 @@ described as (
         metric_id,
         step_axis,
         sum(residual * previous) / nullif(sum(residual * residual), 0) as lag1,
-        avg(delta) filter (where k > split) - avg(delta) filter (where k <= split) as raw_effect,
-        avg(scaled_delta) filter (where k <= split) as stack_level,
-        avg(scaled_delta) filter (where k > split) as level_after,
+        avg(delta) filter (where i > split) - avg(delta) filter (where i <= split) as raw_effect,
+        avg(scaled_delta) filter (where i <= split) as stack_level,
+        avg(scaled_delta) filter (where i > split) as level_after,
         avg(abs(baseline_value)) as baseline_level,
-        median(scaled_delta) filter (where k > split) - median(scaled_delta) filter (where k <= split)
-            as median_shift,
-        median(scaled_delta) filter (where k <= split) as median_before,
-        median(scaled_delta) as median_level,
-        avg(above_left) filter (where k > split) as mean_after,
-        median(above_left) filter (where k > split and k <= split + 8) as median_next
-    from lagged
-    group by pair_id, metric_id, step_axis
-),
-
-spread as (
-    select
-        pair_id,
-        metric_id,
-        step_axis,
-        max(sigma) as sigma
-    from deltas
+        median(scaled_delta) filter (where is_time and i > split)
+        - median(scaled_delta) filter (where is_time and i <= split) as median_shift,
+        median(scaled_delta) filter (where is_time and i <= split) as median_before,
+        median(scaled_delta) filter (where is_time) as median_level,
+        avg(above_left) filter (where i > split) as mean_after,
+        median(above_left) filter (where i > split and i <= split + 8) as median_next
+    from leftover
     group by pair_id, metric_id, step_axis
 ),
 
@@ -186,9 +209,8 @@ corrected as (
         described.stack_level,
         described.level_after,
         described.baseline_level,
-        spread.sigma,
         floors.sigma as floor_sigma,
-        coalesce(nullif(floors.equal_sigma, 0.0), spread.sigma) as gate_sigma,
+        coalesce(nullif(floors.equal_sigma, 0.0), best.sigma) as gate_sigma,
         coalesce(floors.effective_size, 0) as effective_size,
         coalesce(floors.baseline_runs, 0) as baseline_runs,
         coalesce(floors.candidate_runs, 0) as candidate_runs,
@@ -201,10 +223,6 @@ corrected as (
         on
             best.pair_id = described.pair_id and best.metric_id = described.metric_id
             and best.step_axis = described.step_axis
-    inner join spread
-        on
-            best.pair_id = spread.pair_id and best.metric_id = spread.metric_id
-            and best.step_axis = spread.step_axis
     inner join pairs on best.pair_id = pairs.pair_id
     left join floors
         on
@@ -288,9 +306,9 @@ select
     tested_f.baseline_level,  -- mean size of the baseline's value
     interval.profile,  -- likelihood ratio against the best split, of every onset step that counts
     tested_f.mean_after,  -- mean after the change, less the level before
-    tested_f.median_shift,  -- median difference after the change less that before, on the comparison scale
-    tested_f.median_before,  -- median difference before the change
-    tested_f.median_level,  -- median difference over all steps
+    tested_f.median_shift,  -- for time: median difference after the change less that before
+    tested_f.median_before,  -- for time: median difference before the change
+    tested_f.median_level,  -- for time: median difference over all steps
     tested_f.median_next,  -- median of the next eight steps, less the level before
     tested_f.sigma,  -- noise of one step
     tested_f.floor_sigma,  -- noise of equal runs, from replicates; null without them

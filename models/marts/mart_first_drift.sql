@@ -61,14 +61,33 @@ likelihoods as (
     from found
 ),
 
+own_weights as (
+    select
+        pair_id,
+        metric_id,
+        step_axis,
+        step,
+        likelihood / sum(likelihood) over (partition by pair_id, metric_id, step_axis) as own_weight
+    from likelihoods
+),
+
+-- One fault moves many metrics at once, so steps at which others moved are likelier: without that, the metric that
+-- is least certain would always be the probable first.
+pulled as (
+    select
+        *,
+        own_weight * sum(own_weight) over (partition by pair_id, step) as weight_with_others
+    from own_weights
+),
+
 weights as (
     select
         pair_id,
         metric_id,
         step_axis,
         step,
-        likelihood / sum(likelihood) over (partition by pair_id, metric_id, step_axis) as weight
-    from likelihoods
+        weight_with_others / sum(weight_with_others) over (partition by pair_id, metric_id, step_axis) as weight
+    from pulled
 ),
 
 grid as (
@@ -78,7 +97,7 @@ grid as (
     from weights
 ),
 
--- Chance that the onset of each metric lies after each step of the grid; half of it counts where both coincide.
+-- Chance that the onset of each metric lies after each step of the grid.
 later as (
     select
         found.pair_id,
@@ -90,7 +109,7 @@ later as (
             partition by found.pair_id, found.metric_id, found.step_axis
             order by grid.step
             rows unbounded preceding
-        ) + 0.5 * coalesce(weights.weight, 0.0) as survival
+        ) as survival
     from found
     inner join grid on found.pair_id = grid.pair_id
     left join weights
@@ -99,12 +118,23 @@ later as (
             and found.step_axis = weights.step_axis and grid.step = weights.step
 ),
 
+-- Metrics that moved in one step have equal chances of having been first in it: the moment inside the step is
+-- taken as uniform, and the integral over it as a sum of 16 points.
+moments as (
+    select (unnest(range(16)) + 0.5) / 16.0 as moment
+),
+
 products as (
     select
-        *,
-        sum(ln(greatest(survival, 1e-12))) over (partition by pair_id, step) - ln(greatest(survival, 1e-12))
-            as log_others
+        later.pair_id,
+        later.metric_id,
+        later.step_axis,
+        later.weight,
+        sum(ln(greatest(later.survival + (1.0 - moments.moment) * later.weight, 1e-12))) over (
+            partition by later.pair_id, later.step, moments.moment
+        ) - ln(greatest(later.survival + (1.0 - moments.moment) * later.weight, 1e-12)) as log_others
     from later
+    cross join moments
 ),
 
 raw_chance as (

@@ -8,14 +8,17 @@ create or replace macro prior_inflation() as 3.0;
 -- Autocorrelation alone multiplies the variance of a mean by this much.
 create or replace macro ar_inflation(autocorrelation) as (1.0 + autocorrelation) / (1.0 - autocorrelation);
 
--- Where the candidate's stack has no replicates, how its runs wander is taken from the baseline's, but never for little.
+-- Where the candidate's stack has no replicates, how its runs wander is taken from the baseline's, never for little.
 create or replace macro one_sided_inflation(inflation) as greatest(inflation, 2.5);
 
 -- With replicates it is divided by their mean statistic, or by what their autocorrelation asks for, whichever is more.
--- The largest statistic has a heavier tail than its mean tells, more so where levels wander, and the fewer the
--- replicates the less is known of it. The constants were measured by simulation (benchmarks/scoreboard.py).
+-- The largest statistic has a heavier tail than its mean tells, more so where levels wander and values depend on the
+-- last one, and the fewer the replicates the less is known of it. The constants were measured by simulation
+-- (benchmarks/scoreboard.py).
 create or replace macro inflation_of_replicates(mean_f, autocorrelation, degrees) as greatest(
-    mean_f * (0.95 + 0.6 / degrees) * pow(greatest(mean_f, 1.0), 0.1), ar_inflation(autocorrelation), 1.0
+    mean_f * (0.95 + 0.6 / degrees) * pow(greatest(mean_f, 1.0), 0.1) * (1.0 + 0.6 * pow(autocorrelation, 3)),
+    ar_inflation(autocorrelation),
+    1.0
 );
 
 -- Effect, in sigma of the difference of two equal runs, below which a change is taken for wandering.
