@@ -140,7 +140,9 @@ def test_the_index_leads_to_every_pair(reports):
     wanted = [link.partition("#") for link in index.links if link.startswith("sorting-npu")]
     assert {anchor for _, _, anchor in wanted if anchor} <= page.anchors
     assert len({anchor for _, _, anchor in wanted if anchor}) == 2
-    assert re.search(r"npu_attn_mask_at60 drift [AB] (59|60|61) rollout or weight sync mismatch/", index.text)
+    assert re.search(
+        r"npu_attn_mask_at60 drift [AB] (59|60|61) rollout or weight sync (mismatch|rollout_is|entropy)/", index.text
+    )
     assert "by hardware of the candidate" in index.text
 
 
