@@ -27,7 +27,8 @@ unit:
 
 # Opens the pages in headless Chromium, which Debian and Ubuntu get here where it is absent.
 test-browser: install-dev
-	command -v chromium || command -v chromium-browser || command -v google-chrome || apt-get install -y -qq chromium fonts-noto-cjk
+	command -v chromium || command -v chromium-browser || command -v google-chrome || \
+		{ apt-get update -qq && apt-get install -y -qq chromium fonts-noto-cjk; }
 	$(BIN)/pytest -q -m browser
 
 # Asks every question of sql/queries with DuckDB 1.4, in an environment of its own.
@@ -61,11 +62,13 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: requirements.lock pyproject.toml | $(VENV)/bin/python
+	@echo "Installing what firstdrift needs into $(VENV); this takes a minute the first time."
 	$(BIN)/python -m pip install --quiet -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	touch $@
 
 $(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
+	@echo "Installing the tools of the tests into $(VENV)."
 	$(BIN)/python -m pip install --quiet -r requirements-dev.lock
 	touch $@
 

@@ -74,6 +74,8 @@ class PairView:
     nonfinite_metrics: str
     parity: str
     moved: list[Moved]
+    tied_metrics: int
+    stage_probability: float | None
     first_differences: list[FirstDifference]
     anomalies: list[Anomaly]
 
@@ -122,6 +124,7 @@ def _pairs(con: duckdb.DuckDBPyConnection, migration: str) -> list[PairView]:
             nonfinite_metrics=", ".join(f"{m['metric']} from step {m['step']}" for m in row[10] or []),
             parity=_parity(con, row[0]),
             moved=_moved(con, row[0]),
+            **_ties(con, row[0]),
             first_differences=_first_differences(con, row[0]),
             anomalies=_anomalies(con, row[1]),
         )
@@ -159,6 +162,20 @@ def _difference_line(con: duckdb.DuckDBPyConnection, pair_id: int, metric: str) 
         [pair_id, metric],
     ).fetchall()
     return sparkline([value for (value,) in rows])
+
+
+def _ties(con: duckdb.DuckDBPyConnection, pair_id: int) -> dict:
+    """Return how many metrics may have been first, and the chance that one of the first metric's stage was."""
+    ((tied, probability),) = con.execute(
+        """
+        select count(*) filter (where is_tied), sum(probability_first) filter (
+            where stage = (select stage from mart_first_drift where pair_id = $pair and rank = 1))
+        from mart_first_drift
+        where pair_id = $pair
+        """,
+        {"pair": pair_id},
+    ).fetchall()
+    return {"tied_metrics": tied, "stage_probability": probability}
 
 
 def _first_differences(con: duckdb.DuckDBPyConnection, pair_id: int) -> list[FirstDifference]:
@@ -261,6 +278,11 @@ def _print_pair(pair: PairView, console: Console) -> None:
     console.print(f"  {pair.reason}", markup=False)
     if pair.moved:
         _print_moved(pair.moved, console)
+        if pair.tied_metrics > 1:
+            console.print(
+                f"  {pair.tied_metrics} metrics moved within one interval; with probability "
+                f"{pair.stage_probability or 0:.2f} the first of them belongs to {pair.moved[0].stage}."
+            )
     console.print(f"  data order: {pair.parity}")
     if pair.time_verdict:
         console.print(f"  time: {pair.time_verdict}", markup=False)
