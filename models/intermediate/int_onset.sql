@@ -236,7 +236,7 @@ shaped as (
         hinge_intervals.hinge_high,
         hinge_intervals.hinge_profile,
         case
-            when repeating.n_after >= 12 and repeating.best_lag > 0.4 and repeating.best_lag > repeating.lag1 + 0.3
+            when repeating.n_after >= 16 and repeating.best_lag > 0.5 and repeating.best_lag > repeating.lag1 + 0.3
                 then 'sawtooth'
             when (last_levels.last_level - before_levels.before_level) / last_levels.effect < 0.3 then 'spike'
             when best_hinge.n * ln(best_hinge.sse_step / greatest(best_hinge.sse_hinge, 1e-300)) > 6.0 then 'ramp'

@@ -15,6 +15,16 @@ from tests.statistics.star import project
 from warehouse.schema import apply_macros, apply_schema
 
 MODELS = project()
+TO_THE_FIT = (
+    "int_contaminated_step",
+    "int_pair_point",
+    "int_scaled_point",
+    "int_floor_step",
+    "int_replicate_fit",
+    "int_pair_floor",
+    "mart_paired_delta",
+    "int_level_fit",
+)
 
 
 @pytest.fixture
@@ -44,8 +54,7 @@ def test_the_split_is_the_one_that_trying_all_splits_finds():
     cell = Cell(migrations=1, candidates=4, faulty_candidates=2, metrics=6, steps=60, shift=3.0, onset=31, start=1.0)
     values = simulate(cell, 3)
     con = open_star(cell, values, "none")
-    for name in ("int_contaminated_step", "int_pair_point", "int_scaled_point", "int_floor_step", "int_replicate_fit",
-                 "int_pair_floor", "mart_paired_delta", "int_level_fit"):  # fmt: skip
+    for name in TO_THE_FIT:
         con.execute(f"create table {name} as\n{MODELS.model(name).sql}")
     rows = con.execute(
         """
@@ -84,11 +93,13 @@ def test_the_tail_of_the_largest_f_is_not_too_small(macros, n):
 def test_q_values_agree_with_statsmodels():
     cell = Cell(migrations=1, candidates=1, faulty_candidates=1, metrics=40, shift=2.0, faulty_metrics=7)
     con = open_star(cell, simulate(cell, 5), "both")
-    for name in ("int_contaminated_step", "int_pair_point", "int_scaled_point", "int_floor_step", "int_replicate_fit",
-                 "int_pair_floor", "mart_paired_delta", "int_level_fit", "int_start_offset", "int_drift_test"):  # fmt: skip
+    for name in (*TO_THE_FIT, "int_start_offset", "int_drift_test"):
         con.execute(f"create table {name} as\n{MODELS.model(name).sql}")
     rows = con.execute(
-        "select category, p_value, q_in_category, q_in_family, q_value, q_value_strict from int_drift_test order by metric"
+        """
+        select category, p_value, q_in_category, q_in_family, q_value, q_value_strict
+        from int_drift_test order by metric
+        """
     ).fetchall()
     categories = np.array([r[0] for r in rows])
     p = np.array([r[1] for r in rows])
