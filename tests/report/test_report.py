@@ -74,6 +74,7 @@ def test_the_page_names_the_stage_that_moved_first_and_the_step(reports):
     assert re.search(r"drift · Grade [AB] · rollout or weight sync", section)
     assert re.search(r"is off from step (59|60|61)\b", section)
     assert "What would raise the grade : " in section
+    assert "noise floor from 2 replicates of the baseline and 1 of the candidate" in section
     assert "hardware lab-gpu lab-npu" in section
     assert "response/prompt_len/mean : equal through step 150" in section
     assert "gpu_n0 150 0 84 9 / 9" in section

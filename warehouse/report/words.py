@@ -207,6 +207,17 @@ def pairing_word(how: str) -> Markup:
     return both(how, {"declared": "已声明", "inferred": "由名称推断"}.get(how, how))
 
 
+def evidence(verdict: dict[str, Any]) -> Markup:
+    """Return in both languages how many replicates the noise floor was taken from."""
+    before, after = verdict.get("baseline_replicates") or 0, verdict.get("candidate_replicates") or 0
+    if not before and not after:
+        return both("no replicate: the noise is guessed from the pair itself", "无重复：噪声由该配对自身估计")
+    return both(
+        f"noise floor from {before} replicates of the baseline and {after} of the candidate",
+        f"噪声基底来自基线 {before} 次、候选 {after} 次重复",
+    )
+
+
 def chinese_time(verdict: str | None, shifts: list[dict[str, Any]]) -> str:
     """Return the verdict about time in Chinese.
 

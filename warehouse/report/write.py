@@ -174,6 +174,7 @@ def _environment() -> Environment:
         "finding_word": words.finding_word,
         "stage_word": words.stage_word,
         "advice_word": words.advice_word,
+        "evidence": words.evidence,
         "pairing_word": words.pairing_word,
         "named_steps": words.named_steps,
         "plain": words.plain,
