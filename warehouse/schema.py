@@ -37,23 +37,29 @@ def apply_macros(con: duckdb.DuckDBPyConnection) -> None:
 def ensure_current(con: duckdb.DuckDBPyConnection) -> None:
     """Bring a working file to the schema and macros of this release.
 
-    A file of another release is emptied: everything in it can be rebuilt from the lake, which is simpler
+    A file with another schema is emptied: everything in it can be rebuilt from the lake, which is simpler
     and safer than changing tables in place. What is published stays until the next publication.
     """
-    files = [*schema_files(), *macro_files()]
-    version = hashlib.sha256("".join(path.read_text(encoding="utf-8") for path in files).encode()).hexdigest()[:16]
-    stored = _stored_version(con)
-    if stored == version:
-        return
-    scripts = [path.read_text(encoding="utf-8") for path in files]
-    remember = f"insert or replace into etl_state values ('schema_version', '{version}')"
-    with_transaction(con, [*_drop_statements(con), *scripts, remember])
+    schema = [path.read_text(encoding="utf-8") for path in schema_files()]
+    macros = [path.read_text(encoding="utf-8") for path in macro_files()]
+    if _stored_version(con, "schema_version") != _version(schema):
+        with_transaction(con, [*_drop_statements(con), *schema, _remember("schema_version", _version(schema))])
+    if _stored_version(con, "macro_version") != _version(macros):
+        with_transaction(con, [*macros, _remember("macro_version", _version(macros))])
 
 
-def _stored_version(con: duckdb.DuckDBPyConnection) -> str | None:
+def _version(scripts: list[str]) -> str:
+    return hashlib.sha256("".join(scripts).encode()).hexdigest()[:16]
+
+
+def _remember(name: str, version: str) -> str:
+    return f"insert or replace into etl_state values ('{name}', '{version}')"
+
+
+def _stored_version(con: duckdb.DuckDBPyConnection, name: str) -> str | None:
     if not scalar(con, "select count(*) from duckdb_tables() where table_name = 'etl_state'"):
         return None
-    return scalar(con, "select value from etl_state where name = 'schema_version'")
+    return scalar(con, "select value from etl_state where name = ?", [name])
 
 
 def _drop_statements(con: duckdb.DuckDBPyConnection) -> list[str]:

@@ -32,3 +32,15 @@ def test_a_failing_script_changes_nothing(star):
     with pytest.raises(duckdb.Error):
         with_transaction(star, ["create table x (a integer)", "create table x (a integer)"])
     assert not star.execute("select * from duckdb_tables() where table_name = 'x'").fetchall()
+
+
+def test_another_macro_empties_nothing(monkeypatch, tmp_path):
+    with duckdb.connect(tmp_path / "w.duckdb") as con:
+        ensure_current(con)
+        con.execute("create table mart_kept as select 1 as x")
+        newer = tmp_path / "90_newer.sql"
+        newer.write_text("create or replace macro twice(x) as 2 * x;")
+        files = schema.macro_files()
+        monkeypatch.setattr(schema, "macro_files", lambda: [*files, newer])
+        ensure_current(con)
+        assert con.execute("select twice(x) from mart_kept").fetchall() == [(2,)]
