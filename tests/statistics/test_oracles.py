@@ -90,6 +90,10 @@ def test_the_tail_of_the_largest_f_is_not_too_small(macros, n):
         assert level * 0.85 < p < level * 2.5
 
 
+def adjusted(p: np.ndarray, method: str) -> np.ndarray:
+    return np.asarray(multipletests(p, method=method)[1])
+
+
 def test_q_values_agree_with_statsmodels():
     cell = Cell(migrations=1, candidates=1, faulty_candidates=1, metrics=40, shift=2.0, faulty_metrics=7)
     con = open_star(cell, simulate(cell, 5), "both")
@@ -103,15 +107,15 @@ def test_q_values_agree_with_statsmodels():
     ).fetchall()
     categories = np.array([r[0] for r in rows])
     p = np.array([r[1] for r in rows])
-    np.testing.assert_allclose([r[3] for r in rows], multipletests(p, method="fdr_bh")[1], rtol=1e-9)
-    np.testing.assert_allclose([r[5] for r in rows], multipletests(p, method="fdr_by")[1], rtol=1e-9)
+    np.testing.assert_allclose([r[3] for r in rows], adjusted(p, "fdr_bh"), rtol=1e-9)
+    np.testing.assert_allclose([r[5] for r in rows], adjusted(p, "fdr_by"), rtol=1e-9)
     names = sorted(set(categories))
     inside = np.empty(len(p))
     for name in names:
-        inside[categories == name] = multipletests(p[categories == name], method="fdr_bh")[1]
+        inside[categories == name] = adjusted(p[categories == name], "fdr_bh")
     np.testing.assert_allclose([r[2] for r in rows], inside, rtol=1e-9)
     simes = np.array([inside[categories == name].min() for name in names])
-    q_of_category = dict(zip(names, multipletests(simes, method="fdr_bh")[1], strict=True))
+    q_of_category = dict(zip(names, adjusted(simes, "fdr_bh"), strict=True))
     chosen = max(1, sum(q <= 0.05 for q in q_of_category.values()))
     expected = [
         min(1.0, max(q_of_category[c], q * len(names) / chosen)) for c, q in zip(categories, inside, strict=True)

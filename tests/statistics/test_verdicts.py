@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.scoreboard import build, score_models
-from benchmarks.simulator import Cell, metric_name, open_star, simulate
+from benchmarks.simulator import Cell, Replicates, metric_name, open_star, simulate
 from tests.statistics.star import Migration, Run, project, statistics_models
 from tests.statistics.star import build as build_all
 from tests.statistics.star import open_star as star_of
@@ -15,7 +15,7 @@ MODELS = project()
 SMALL = Cell(migrations=3, candidates=4, faulty_candidates=2, metrics=30, shift=3.0)
 
 
-def judged(cell: Cell, replicates="both", seed=1):
+def judged(cell: Cell, replicates: Replicates = "both", seed: int = 1):
     con = open_star(cell, simulate(cell, seed), replicates, seed)
     build(con, MODELS)
     return con
