@@ -46,11 +46,11 @@ ends as (
 at_risk as (
     select
         *,
-        sum(leaving) over (
+        cast(sum(leaving) over (
             partition by component_kind, arm, metric_group, onset_kind
             order by duration desc
             rows unbounded preceding
-        ) as at_risk
+        ) as bigint) as at_risk
     from ends
 ),
 
@@ -126,9 +126,9 @@ summed as (
             rows unbounded preceding
         ) as cumulative_incidence,
         min(case when survival <= 0.5 then duration end) over whole as median_duration,
-        sum(leaving) over whole as pair_count,
-        sum(events) over whole as event_count,
-        sum(competing) over whole as competing_count,
+        cast(sum(leaving) over whole as bigint) as pair_count,
+        cast(sum(events) over whole as bigint) as event_count,
+        cast(sum(competing) over whole as bigint) as competing_count,
         sum(previous_survival * greatest(least(duration, span) - least(previous_duration, span), 0)) over whole
         + coalesce(max(
             case when next_duration is null then survival * greatest(span - duration, 0) end

@@ -79,12 +79,22 @@ def rows(con: duckdb.DuckDBPyConnection, sql: str, parameters: Any = None) -> li
     return [dict(zip(names, values, strict=True)) for values in result.fetchall()]
 
 
+Answers = dict[tuple[str, tuple[tuple[str, str], ...]], list[Row]]
+"""The rows of questions that were asked already, by question and parameters."""
+
+
 def question_rows(
-    con: duckdb.DuckDBPyConnection, question: str, where: str, parameters: dict[str, Any], given: dict[str, str]
+    con: duckdb.DuckDBPyConnection, answers: Answers, question: str, given: dict[str, str], match: Row
 ) -> list[Row]:
-    """Ask a file of sql/queries and keep the rows for which `where` holds, in its order."""
-    sql = (project_folder("sql") / "queries" / f"{question}.sql").read_text(encoding="utf-8")
-    return rows(con, f"select * from (\n{sql}\n) as answer where {where}", {**parameters, **given})
+    """Ask a file of sql/queries and keep the rows that hold the values of `match`, in its order.
+
+    A question is answered for all pairs at once, so it is asked once for all pages.
+    """
+    key = (question, tuple(sorted(given.items())))
+    if key not in answers:
+        sql = (project_folder("sql") / "queries" / f"{question}.sql").read_text(encoding="utf-8")
+        answers[key] = rows(con, sql, given or None)
+    return [row for row in answers[key] if all(row[name] == value for name, value in match.items())]
 
 
 def migration_names(con: duckdb.DuckDBPyConnection) -> list[str]:
@@ -93,8 +103,8 @@ def migration_names(con: duckdb.DuckDBPyConnection) -> list[str]:
     return [name for (name,) in found]
 
 
-def read_migration(con: duckdb.DuckDBPyConnection, migration: str) -> MigrationPage:
-    """Read all that the page of a migration shows."""
+def read_migration(con: duckdb.DuckDBPyConnection, migration: str, answers: Answers) -> MigrationPage:
+    """Read all that the page of a migration shows; `answers` is filled for the pages after it."""
     pairs = rows(
         con,
         """
@@ -129,15 +139,14 @@ def read_migration(con: duckdb.DuckDBPyConnection, migration: str) -> MigrationP
         """,
         [migration],
     )
-    return MigrationPage(migration, [_read_pair(con, pair) for pair in pairs], replicates, runs)
+    return MigrationPage(migration, [_read_pair(con, pair, answers) for pair in pairs], replicates, runs)
 
 
-def _read_pair(con: duckdb.DuckDBPyConnection, pair: Row) -> PairPage:
+def _read_pair(con: duckdb.DuckDBPyConnection, pair: Row, answers: Answers) -> PairPage:
     pair_id = pair["pair_id"]
     key = {"migration": pair["migration"], "candidate": pair["candidate_run_name"]}
-    both = "migration = $migration and candidate = $candidate"
     verdict = rows(con, "select * from mart_pair_verdict where pair_id = ?", [pair_id])
-    advice = question_rows(con, "what_would_raise_the_grade", both, key, {})
+    advice = question_rows(con, answers, "what_would_raise_the_grade", {}, key)
     return PairPage(
         pair=pair,
         verdict=verdict[0] if verdict else {"verdict": "insufficient", "grade": "", "reason": "Not judged yet."},
@@ -145,22 +154,18 @@ def _read_pair(con: duckdb.DuckDBPyConnection, pair: Row) -> PairPage:
         onsets=_onsets(con, pair_id),
         reference=_reference(con, pair["migration"]),
         series=_series(con, pair_id),
-        stack=question_rows(con, "stack_differences", both, key, {}),
-        config=question_rows(con, "config_differences", both, key, {}),
+        stack=question_rows(con, answers, "stack_differences", {}, key),
+        config=question_rows(con, answers, "config_differences", {}, key),
         anomalies=_anomalies(con, pair["candidate_run_id"]),
-        parity=question_rows(con, "parity", both + " and baseline = $baseline", key, _baseline(pair)),
-        coverage=_coverage(con, pair),
-        phases=question_rows(con, "slowest_stages", both, key, {"metric": "time/step"}),
+        parity=question_rows(con, answers, "parity", {}, {**key, "baseline": pair["baseline_run_name"]}),
+        coverage=_coverage(con, pair, answers),
+        phases=question_rows(con, answers, "slowest_stages", {"metric": "time/step"}, key),
         time_shifts=rows(
             con, "select metric, ratio, onset_step, sentence from mart_time_shift where pair_id = ?", [pair_id]
         ),
         restarts=_restarts(con, pair),
         advice=advice[0]["advice"] if advice else "",
     )
-
-
-def _baseline(pair: Row) -> dict[str, str]:
-    return {"baseline": pair["baseline_run_name"]}
 
 
 def _metrics(con: duckdb.DuckDBPyConnection, pair_id: int) -> list[Row]:
@@ -302,17 +307,14 @@ def _anomalies(con: duckdb.DuckDBPyConnection, run_id: int) -> list[Row]:
     )
 
 
-def _coverage(con: duckdb.DuckDBPyConnection, pair: Row) -> list[Row]:
-    found = []
-    for run in ("baseline", "candidate"):
-        found += question_rows(
-            con,
-            "coverage",
-            "migration = $migration and run_name = $run",
-            {"migration": pair["migration"]},
-            {"run": pair[f"{run}_run_name"]},
+def _coverage(con: duckdb.DuckDBPyConnection, pair: Row, answers: Answers) -> list[Row]:
+    return [
+        row
+        for run in ("baseline", "candidate")
+        for row in question_rows(
+            con, answers, "coverage", {}, {"migration": pair["migration"], "run_name": pair[f"{run}_run_name"]}
         )
-    return found
+    ]
 
 
 def _restarts(con: duckdb.DuckDBPyConnection, pair: Row) -> list[int]:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from warehouse.connection import open_reader
 from warehouse.report import words
 from warehouse.report.charts import metric_chart, sparkline, survival_chart, timeline_chart
-from warehouse.report.data import MigrationPage, PairPage, Row, migration_names, read_migration, rows
+from warehouse.report.data import Answers, MigrationPage, PairPage, Row, migration_names, read_migration, rows
 from warehouse.report.scales import noise_band
 from warehouse.report.survival import contrasts, hardware_curves, version_curves
 
@@ -47,11 +47,12 @@ def write_reports(published: Path, folder: Path) -> list[Path]:
         files = {name: page_name(name) for name in names}
         version = _version(con)
         pages = []
+        answers: Answers = {}
         for name in names:
             path = folder / files[name]
             key = _content_key(con, name)
             if _written_key(path) != key:
-                _write_whole(path, migration_html(read_migration(con, name), key, version))
+                _write_whole(path, migration_html(read_migration(con, name, answers), key, version))
             pages.append(path)
         index = folder / INDEX_NAME
         _write_whole(index, _index_html(con, files, version))
