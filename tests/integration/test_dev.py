@@ -43,9 +43,7 @@ def test_the_page_comes_up_and_shows_every_asset(tmp_path):
         while not paths and time.monotonic() < deadline:
             time.sleep(2)
             try:
-                paths = [
-                    n["assetKey"]["path"] for n in asked(port, "{ assetNodes { assetKey { path } } }")["assetNodes"]
-                ]
+                nodes = asked(port, "{ assetNodes { assetKey { path } } }")["assetNodes"]
             except OSError:
                 continue
             paths = [node["assetKey"]["path"] for node in nodes]
