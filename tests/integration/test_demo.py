@@ -88,6 +88,18 @@ def test_the_loss_of_two_equal_runs_first_differs_at_step_2(published, demo_home
     assert "gpu_n0, gpu_n1" in (demo_home / "first_output.txt").read_text()
 
 
+def test_every_published_column_has_a_comment_and_a_type_that_other_tools_read(published):
+    rows = published.execute(
+        """
+        select table_name, column_name, data_type
+        from duckdb_columns()
+        where schema_name = 'main' and not internal
+            and (comment is null or data_type in ('HUGEINT', 'UHUGEINT', 'NULL', '"NULL"'))
+        """
+    ).fetchall()
+    assert not rows
+
+
 def test_equal_runs_never_drift(published):
     rows = published.execute(
         """
