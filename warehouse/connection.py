@@ -54,6 +54,18 @@ def open_writer(path: Path, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator
         con.close()
 
 
+@contextmanager
+def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Run a block in one transaction: whatever is raised in it, nothing of it has an effect."""
+    con.begin()
+    try:
+        yield
+    except BaseException:
+        con.rollback()
+        raise
+    con.commit()
+
+
 def scalar(con: duckdb.DuckDBPyConnection, sql: str, parameters: list | None = None) -> Any:
     """Return the first value of the first row; None where there is no row.
 

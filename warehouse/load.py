@@ -12,7 +12,7 @@ import duckdb
 
 from warehouse import lake as lake_files
 from warehouse.catalog import Catalog, catalog_hash
-from warehouse.connection import scalar
+from warehouse.connection import scalar, transaction
 from warehouse.load_dimensions import load_components, load_pairs, load_runs, load_steps
 from warehouse.load_points import load_points
 from warehouse.star_run import StarRun, runs_of
@@ -53,14 +53,9 @@ def load_lake(con: duckdb.DuckDBPyConnection, lake: Path, catalog: Catalog) -> L
     records = list(lake_files.read_migrations(lake))
     runs = [run for record in records for run in runs_of(record)]
     names = {run.run_id: f"{run.migration}/{run.record.name}" for run in runs}
-    con.begin()
-    try:
+    with transaction(con):
         result = _load(con, lake, catalog, runs, names)
         load_pairs(con, records)
-    except BaseException:
-        con.rollback()
-        raise
-    con.commit()
     return result
 
 

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -284,8 +284,3 @@ def export_parquet(published: Path, folder: Path, report: Callable[[str], None] 
         if old != target:
             shutil.rmtree(old, ignore_errors=True)
     return Export(folder, version, {name: entry["rows"] for name, entry in tables.items()}, True)
-
-
-def publication_summary(publication: Publication) -> dict:
-    """Return a publication as plain data for programs."""
-    return {**asdict(publication), "path": str(publication.path)}

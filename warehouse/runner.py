@@ -5,12 +5,12 @@ are shadowed by temporary views of the same names that hold the changed keys alo
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import duckdb
 
-from warehouse.connection import scalar
+from warehouse.connection import scalar, transaction
 from warehouse.project import Model, Project
 
 # What the rows of one key are made of. The models by that key are rebuilt where the version changes.
@@ -47,10 +47,6 @@ _SOURCE_FILTERS: Mapping[tuple[str, str], str] = {
         select run_id from {catalog}.main.dim_run where migration in (select key from _changed))""",
 }
 _WHOLE = ""
-_REMEMBER = """
-    insert or replace into etl_model_state
-    select ?, unnest(?::varchar[]), ?, unnest(?::varchar[]), now()::timestamp
-    """
 
 
 @dataclass(frozen=True)
@@ -98,29 +94,24 @@ def build_model(con: duckdb.DuckDBPyConnection, project: Project, model: Model) 
         duckdb.Error: If its SQL fails; the model then is as it was.
     """
     started = time.perf_counter()
-    con.begin()
-    try:
+    with transaction(con):
         if model.materialization == "incremental":
             action, keys = _build_incremental(con, project, model)
         else:
             action, keys = _build_whole(con, model)
         apply_comments(con, model)
         rows = 0 if model.materialization == "view" else scalar(con, f"select count(*) from {model.name}")
-    except BaseException:
-        con.rollback()
-        raise
-    con.commit()
     return BuildResult(model.name, action, keys, rows, time.perf_counter() - started)
 
 
 def _build_whole(con: duckdb.DuckDBPyConnection, model: Model) -> tuple[str, int]:
     kind = model.materialization
     version = _data_version(con)
-    if _exists(con, model.name) and _state(con, model).get(_WHOLE) == (model.fingerprint, version):
+    if _exists(con, model.name) and _state(con, model.name).get(_WHOLE) == (model.fingerprint, version):
         return "unchanged", 0
     _drop(con, model.name)
     con.execute(f"create {kind} {model.name} as\n{model.sql}")
-    _remember(con, model, {_WHOLE: version})
+    _remember(con, model.name, model.fingerprint, {_WHOLE: version})
     return "built", 0
 
 
@@ -129,13 +120,13 @@ def _build_incremental(con: duckdb.DuckDBPyConnection, project: Project, model: 
     if model.key not in _KEY_VERSIONS:
         raise ValueError(f"{model.path}: no table tells when a {model.key} has changed")
     wanted = dict(con.execute(_KEY_VERSIONS[model.key]).fetchall())
-    known = _state(con, model)
+    known = _state(con, model.name)
     is_stale = any(fingerprint != model.fingerprint for fingerprint, _ in known.values())
     if not _exists(con, model.name) or is_stale:
         _drop(con, model.name)
         con.execute(f"create table {model.name} as\n{model.sql}")
-        con.execute("delete from etl_model_state where model = ?", [model.name])
-        _remember(con, model, wanted)
+        _forget(con, model.name, known)
+        _remember(con, model.name, model.fingerprint, wanted)
         return "built", len(wanted)
     changed = {k for k, version in wanted.items() if known.get(k, (None, None))[1] != version}
     removed = known.keys() - wanted.keys()
@@ -151,11 +142,8 @@ def _build_incremental(con: duckdb.DuckDBPyConnection, project: Project, model: 
         con.execute(f"insert into {_catalog(con)}.main.{model.name} ({columns})\n{model.sql}")
         for name in shadows:  # where the insert fails, the rollback takes them away
             con.execute(f"drop view temp.{name}")
-    con.execute(
-        "delete from etl_model_state where model = ? and list_contains(?::varchar[], build_key)",
-        [model.name, sorted(changed | removed)],
-    )
-    _remember(con, model, {key: wanted[key] for key in changed})
+    _forget(con, model.name, changed | removed)
+    _remember(con, model.name, model.fingerprint, {key: wanted[key] for key in changed})
     return "updated", len(changed | removed)
 
 
@@ -173,26 +161,15 @@ def refresh_by_run(
     Returns:
         The number of runs that were refreshed or are gone.
     """
-    con.begin()
-    try:
+    with transaction(con):
         wanted = dict(con.execute(_KEY_VERSIONS["run_id"]).fetchall())
-        rows = con.execute(
-            "select build_key, fingerprint, input_version from etl_model_state where model = ?", [table]
-        ).fetchall()
-        known = {key: version for key, made_with, version in rows if made_with == fingerprint}
-        changed = [key for key, version in wanted.items() if known.get(key) != version]
-        gone = [key for key, _, _ in rows if key not in wanted]
+        known = _state(con, table)
+        changed = [key for key, version in wanted.items() if known.get(key) != (fingerprint, version)]
+        gone = [key for key in known if key not in wanted]
         if changed:
             refresh([int(key) for key in changed])
-        con.execute(
-            "delete from etl_model_state where model = ? and list_contains(?::varchar[], build_key)",
-            [table, changed + gone],
-        )
-        con.execute(_REMEMBER, [table, changed, fingerprint, [wanted[key] for key in changed]])
-    except BaseException:
-        con.rollback()
-        raise
-    con.commit()
+        _forget(con, table, changed + gone)
+        _remember(con, table, fingerprint, {key: wanted[key] for key in changed})
     return len(changed) + len(gone)
 
 
@@ -219,15 +196,28 @@ def _catalog(con: duckdb.DuckDBPyConnection) -> str:
     return f'"{scalar(con, "select current_database()")}"'
 
 
-def _state(con: duckdb.DuckDBPyConnection, model: Model) -> dict[str, tuple[str, str]]:
+def _state(con: duckdb.DuckDBPyConnection, table: str) -> dict[str, tuple[str, str]]:
+    """Return by key the fingerprint and the version that a table was last built with."""
     rows = con.execute(
-        "select build_key, fingerprint, input_version from etl_model_state where model = ?", [model.name]
+        "select build_key, fingerprint, input_version from etl_model_state where model = ?", [table]
     ).fetchall()
     return {key: (fingerprint, version) for key, fingerprint, version in rows}
 
 
-def _remember(con: duckdb.DuckDBPyConnection, model: Model, versions: Mapping[str, str]) -> None:
-    con.execute(_REMEMBER, [model.name, list(versions), model.fingerprint, list(versions.values())])
+def _forget(con: duckdb.DuckDBPyConnection, table: str, keys: Iterable[str]) -> None:
+    con.execute(
+        "delete from etl_model_state where model = ? and list_contains(?::varchar[], build_key)", [table, list(keys)]
+    )
+
+
+def _remember(con: duckdb.DuckDBPyConnection, table: str, fingerprint: str, versions: Mapping[str, str]) -> None:
+    con.execute(
+        """
+        insert or replace into etl_model_state
+        select ?, unnest(?::varchar[]), ?, unnest(?::varchar[]), now()::timestamp
+        """,
+        [table, list(versions), fingerprint, list(versions.values())],
+    )
 
 
 def _data_version(con: duckdb.DuckDBPyConnection) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.connection import scalar
+from warehouse.connection import scalar, transaction
 from warehouse.settings import project_folder
 
 
@@ -77,11 +77,6 @@ def _drop_statements(con: duckdb.DuckDBPyConnection) -> list[str]:
 
 def with_transaction(con: duckdb.DuckDBPyConnection, scripts: list[str]) -> None:
     """Execute scripts in one transaction; none of them has an effect if one fails."""
-    con.begin()
-    try:
+    with transaction(con):
         for script in scripts:
             con.execute(script)
-    except BaseException:
-        con.rollback()
-        raise
-    con.commit()
