@@ -102,13 +102,13 @@ def score_models(con: duckdb.DuckDBPyConnection, cell: Cell) -> Score:
         con,
         f"""
         select avg((tests.is_drift and verdicts.verdict = 'drift')::integer),
-            median(abs(fits.onset_step - {cell.onset})) filter (where tests.is_drift),
-            avg(({cell.onset} between fits.onset_step_low and fits.onset_step_high)::integer)
+            median(abs(onsets.onset_step - {cell.onset})) filter (where tests.is_drift),
+            avg(({cell.onset} between onsets.onset_step_low and onsets.onset_step_high)::integer)
                 filter (where tests.is_drift),
             avg((verdicts.first_metric = tests.metric)::integer) filter (where tests.is_drift)
         from int_drift_test as tests
         inner join truth using (pair_id)
-        inner join int_level_fit as fits using (pair_id, metric_id, step_axis)
+        left join int_onset as onsets using (pair_id, metric_id, step_axis)
         inner join mart_pair_verdict as verdicts using (pair_id)
         where truth.is_faulty and tests.metric = '{TARGET}'
         """,

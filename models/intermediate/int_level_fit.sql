@@ -46,23 +46,25 @@ tested as (
     where metrics.parity_class <> 'exact' and metrics.scale not in ('exact', 'constant')
 ),
 
-middles as (
+middles as materialized (
     select
         pair_id,
         metric_id,
         step_axis,
+        row_number() over () as series,
         median(adjusted_delta) as middle
     from tested
     group by pair_id, metric_id, step_axis
 ),
 
--- Outliers are drawn in to six sigma around the median; sums of squares are of centred values, lest they cancel.
+-- Outliers are drawn in towards the median; sums of squares are of centred values, lest they cancel. The
+-- sort by step carries a number for the series and nothing that it does not need: it is what costs time here.
 centred as (
     select
-        tested.*,
-        middles.middle,
-        least(greatest(tested.adjusted_delta - middles.middle, -6.0 * tested.width), 6.0 * tested.width) as d,
-        1.0 / (tested.sigma * tested.sigma) as w
+        middles.series,
+        tested.step,
+        tested.sigma,
+        drawn_in(tested.adjusted_delta - middles.middle, tested.width) as d
     from tested
     inner join middles
         on
@@ -72,162 +74,175 @@ centred as (
 
 totals as (
     select
-        pair_id,
-        metric_id,
-        step_axis,
+        series,
         count(*) as n,
-        sum(w) as weight,
-        sum(w * d) as total,
-        sum(w * d * d) as squares,
+        sum(1.0 / (sigma * sigma)) as weight,
+        sum(d / (sigma * sigma)) as total,
+        sum(d * d / (sigma * sigma)) as squares,
         max(sigma) as largest_sigma
     from centred
-    group by pair_id, metric_id, step_axis
+    group by series
 ),
 
--- One sort for everything that needs the order of the steps; a split lies before the row that it is reckoned at.
-cumulated as (
+-- A split lies before the row that it is reckoned at.
+running as (
     select
-        *,
-        row_number() over along as i,
-        sum(w) over along as weight_so_far,
-        sum(w * d) over along as sum_so_far,
+        series,
+        step,
+        sigma,
+        d,
+        row_number() over along - 1 as k,
+        sum(1.0 / (sigma * sigma)) over along - 1.0 / (sigma * sigma) as left_weight,
+        sum(d / (sigma * sigma)) over along - d / (sigma * sigma) as left_sum,
         lag(d) over along as previous_d,
         lag(sigma) over along as previous_sigma
     from centred
     window along as (
-        partition by pair_id, metric_id, step_axis
+        partition by series
         order by step
         rows unbounded preceding
     )
 ),
 
-running as (
-    select
-        cumulated.*,
-        totals.n,
-        totals.weight,
-        totals.total,
-        totals.squares,
-        totals.largest_sigma,
-        cumulated.i - 1 as k,
-        cumulated.weight_so_far - cumulated.w as left_weight,
-        cumulated.sum_so_far - cumulated.w * cumulated.d as left_sum
-    from cumulated
-    inner join totals
-        on
-            cumulated.pair_id = totals.pair_id and cumulated.metric_id = totals.metric_id
-            and cumulated.step_axis = totals.step_axis
-),
-
 splits as (
     select
-        pair_id,
-        metric_id,
-        step_axis,
-        k,
-        n,
-        step as next_step,
-        left_sum / left_weight as left_level,
-        (total - left_sum) / (weight - left_weight) as right_level,
-        largest_sigma,
-        weighted_sse(left_weight, left_sum, weight, total, squares) as sse,
-        squares - total * total / weight as sse_flat
+        running.series,
+        running.k,
+        running.step as next_step,
+        running.left_weight,
+        running.left_sum,
+        weighted_sse(running.left_weight, running.left_sum, totals.weight, totals.total, totals.squares) as sse
     from running
-    where k between shortest_segment(n) and n - shortest_segment(n)
+    inner join totals on running.series = totals.series
+    where running.k between shortest_segment(totals.n) and totals.n - shortest_segment(totals.n)
+),
+
+found as (
+    select
+        series,
+        min(sse) as sse,
+        arg_min(k, sse) as k,
+        arg_min(next_step, sse) as onset_step,
+        arg_min(left_sum / left_weight, sse) as left_level,
+        arg_min(left_weight, sse) as left_weight
+    from splits
+    group by series
 ),
 
 best as (
     select
-        pair_id,
-        metric_id,
-        step_axis,
-        any_value(n) as n,
-        any_value(largest_sigma) as sigma,
-        arg_min(k, sse) as k,
-        arg_min(next_step, sse) as onset_step,
-        min(sse) as sse,
-        any_value(sse_flat) as sse_flat,
-        arg_min(left_level, sse) as left_level,
-        arg_min(right_level, sse) as right_level
-    from splits
-    group by pair_id, metric_id, step_axis
+        found.series,
+        totals.n,
+        totals.largest_sigma as sigma,
+        found.k,
+        found.onset_step,
+        found.sse,
+        totals.squares - totals.total * totals.total / totals.weight as sse_flat,
+        found.left_level,
+        (totals.total - found.left_level * found.left_weight) / (totals.weight - found.left_weight) as right_level
+    from found
+    inner join totals on found.series = totals.series
 ),
 
--- Autocorrelation of what the fit leaves over, and what the values say after the split.
-leftover as (
+-- Autocorrelation of what the fit leaves over, and whether the next steps have moved.
+residuals as (
     select
-        running.pair_id,
-        running.metric_id,
-        running.step_axis,
-        running.i,
-        best.k as split,
-        running.is_time,
-        running.delta,
-        running.baseline_value,
-        running.scaled_delta,
-        running.adjusted_delta - running.middle - best.left_level as above_left,
-        (running.d - case when running.i <= best.k then best.left_level else best.right_level end)
+        running.series,
+        running.k - best.k as steps_after,
+        running.d - best.left_level as above_left,
+        (running.d - case when running.k < best.k then best.left_level else best.right_level end)
         / running.sigma as residual,
-        (running.previous_d - case when running.i - 1 <= best.k then best.left_level else best.right_level end)
+        (running.previous_d - case when running.k <= best.k then best.left_level else best.right_level end)
         / running.previous_sigma as previous
     from running
-    inner join best
-        on
-            running.pair_id = best.pair_id and running.metric_id = best.metric_id
-            and running.step_axis = best.step_axis
+    inner join best on running.series = best.series
 ),
 
-described as (
+leftover as (
     select
-        pair_id,
-        metric_id,
-        step_axis,
+        series,
         sum(residual * previous) / nullif(sum(residual * residual), 0) as lag1,
-        avg(delta) filter (where i > split) - avg(delta) filter (where i <= split) as raw_effect,
-        avg(scaled_delta) filter (where i <= split) as stack_level,
-        avg(scaled_delta) filter (where i > split) as level_after,
+        median(above_left) filter (where steps_after between 0 and 7) as median_next
+    from residuals
+    group by series
+),
+
+-- What the values say on either side of the split.
+sided as (
+    select
+        middles.series,
+        tested.delta,
+        tested.scaled_delta,
+        tested.adjusted_delta,
+        tested.baseline_value,
+        tested.is_time,
+        tested.step >= best.onset_step as is_after
+    from tested
+    inner join middles
+        on
+            tested.pair_id = middles.pair_id and tested.metric_id = middles.metric_id
+            and tested.step_axis = middles.step_axis
+    inner join best on middles.series = best.series
+),
+
+sides as (
+    select
+        series,
+        avg(delta) filter (where is_after) - avg(delta) filter (where not is_after) as raw_effect,
+        avg(scaled_delta) filter (where not is_after) as stack_level,
+        avg(scaled_delta) filter (where is_after) as level_after,
         avg(abs(baseline_value)) as baseline_level,
-        median(scaled_delta) filter (where is_time and i > split)
-        - median(scaled_delta) filter (where is_time and i <= split) as median_shift,
-        median(scaled_delta) filter (where is_time and i <= split) as median_before,
-        median(scaled_delta) filter (where is_time) as median_level,
-        avg(above_left) filter (where i > split) as mean_after,
-        median(above_left) filter (where i > split and i <= split + 8) as median_next
-    from leftover
-    group by pair_id, metric_id, step_axis
+        avg(adjusted_delta) filter (where is_after) as adjusted_after
+    from sided
+    group by series
+),
+
+times as (
+    select
+        series,
+        median(scaled_delta) filter (where is_after) - median(scaled_delta) filter (where not is_after)
+            as median_shift,
+        median(scaled_delta) filter (where not is_after) as median_before,
+        median(scaled_delta) as median_level
+    from sided
+    where is_time
+    group by series
 ),
 
 corrected as (
     select
+        middles.pair_id,
+        middles.metric_id,
+        middles.step_axis,
         best.*,
-        described.raw_effect,
-        described.mean_after,
-        described.median_shift,
-        described.median_before,
-        described.median_level,
-        described.median_next,
-        described.stack_level,
-        described.level_after,
-        described.baseline_level,
+        leftover.median_next,
+        sides.raw_effect,
+        sides.adjusted_after - middles.middle - best.left_level as mean_after,
+        sides.stack_level,
+        sides.level_after,
+        sides.baseline_level,
+        times.median_shift,
+        times.median_before,
+        times.median_level,
         floors.sigma as floor_sigma,
         coalesce(nullif(floors.equal_sigma, 0.0), best.sigma) as gate_sigma,
         coalesce(floors.effective_size, 0) as effective_size,
         coalesce(floors.baseline_runs, 0) as baseline_runs,
         coalesce(floors.candidate_runs, 0) as candidate_runs,
         pairs.is_across_stacks,
-        least(greatest(described.lag1 + (1.0 + 4.0 * described.lag1) / best.n, 0.0), 0.95) as own_autocorrelation,
+        least(greatest(leftover.lag1 + (1.0 + 4.0 * leftover.lag1) / best.n, 0.0), 0.95) as own_autocorrelation,
         floors.autocorrelation as floor_autocorrelation,
         floors.inflation as floor_inflation
     from best
-    inner join described
-        on
-            best.pair_id = described.pair_id and best.metric_id = described.metric_id
-            and best.step_axis = described.step_axis
-    inner join pairs on best.pair_id = pairs.pair_id
+    inner join middles on best.series = middles.series
+    inner join leftover on best.series = leftover.series
+    inner join sides on best.series = sides.series
+    left join times on best.series = times.series
+    inner join pairs on middles.pair_id = pairs.pair_id
     left join floors
         on
-            best.pair_id = floors.pair_id and best.metric_id = floors.metric_id
-            and best.step_axis = floors.step_axis
+            middles.pair_id = floors.pair_id and middles.metric_id = floors.metric_id
+            and middles.step_axis = floors.step_axis
 ),
 
 -- A pair that is clearly more autocorrelated than equal runs were is deflated by that much more.
@@ -256,72 +271,37 @@ tested_f as (
         *,
         (sse_flat - sse) / (sse / (n - 2)) as f
     from deflated
-),
-
--- Likelihood of each split relative to the best one, as far as it counts.
-compared as (
-    select
-        splits.pair_id,
-        splits.metric_id,
-        splits.step_axis,
-        splits.next_step,
-        (splits.sse - tested_f.sse) / (tested_f.sse / (tested_f.n - 2) * tested_f.inflation) as lr
-    from splits
-    inner join tested_f
-        on
-            splits.pair_id = tested_f.pair_id and splits.metric_id = tested_f.metric_id
-            and splits.step_axis = tested_f.step_axis
-),
-
-interval as (
-    select
-        pair_id,
-        metric_id,
-        step_axis,
-        min(next_step) filter (where lr <= 7.35) as onset_step_low,
-        max(next_step) filter (where lr <= 7.35) as onset_step_high,
-        list(struct_pack(step := next_step, lr := lr) order by next_step) as profile
-    from compared
-    where lr <= 30.0
-    group by pair_id, metric_id, step_axis
 )
 
 select
-    tested_f.pair_id,  -- the pair
-    tested_f.metric_id,  -- the metric
-    tested_f.step_axis,  -- which counter the step counts
-    tested_f.n,  -- steps that take part
-    tested_f.k,  -- steps before the change
-    tested_f.onset_step,  -- first step after the change
-    interval.onset_step_low,  -- lower end of the interval of the onset
-    interval.onset_step_high,  -- upper end of the interval of the onset
-    tested_f.f,  -- two-segment statistic
-    tested_f.inflation,  -- what the statistic is divided by before it is judged
-    tested_f.f / tested_f.inflation as statistic,  -- the statistic that is judged
-    largest_f_p(tested_f.f / tested_f.inflation, tested_f.n) as p_value,  -- its upper tail under no change
-    tested_f.right_level - tested_f.left_level as effect,  -- change of level on the comparison scale
-    tested_f.raw_effect,  -- change of the mean difference in the metric's own unit
-    tested_f.stack_level,  -- mean difference on the comparison scale before the change
-    tested_f.level_after,  -- mean difference on the comparison scale after the change
-    tested_f.baseline_level,  -- mean size of the baseline's value
-    interval.profile,  -- likelihood ratio against the best split, of every onset step that counts
-    tested_f.mean_after,  -- mean after the change, less the level before
-    tested_f.median_shift,  -- for time: median difference after the change less that before
-    tested_f.median_before,  -- for time: median difference before the change
-    tested_f.median_level,  -- for time: median difference over all steps
-    tested_f.median_next,  -- median of the next eight steps, less the level before
-    tested_f.sigma,  -- noise of one step
-    tested_f.floor_sigma,  -- noise of equal runs, from replicates; null without them
-    tested_f.gate_sigma,  -- noise in which the size of an effect is measured: of equal runs, or of one step
-    tested_f.sse,  -- weighted squares left over by the fit
-    tested_f.own_autocorrelation,  -- lag-one autocorrelation of what is left over
-    tested_f.floor_autocorrelation,  -- the same, of the difference of equal runs
-    tested_f.effective_size,  -- independent differences of equal runs behind the floor
-    tested_f.baseline_runs,  -- replicates of the baseline's stack
-    tested_f.candidate_runs,  -- replicates of the candidate's stack
-    tested_f.is_across_stacks  -- the pair is of two stacks
+    pair_id,  -- the pair
+    metric_id,  -- the metric
+    step_axis,  -- which counter the step counts
+    n,  -- steps that take part
+    k,  -- steps before the change
+    onset_step,  -- first step after the change
+    f,  -- two-segment statistic
+    inflation,  -- what the statistic is divided by before it is judged
+    f / inflation as statistic,  -- the statistic that is judged
+    largest_f_p(f / inflation, n) as p_value,  -- its upper tail under no change
+    right_level - left_level as effect,  -- change of level on the comparison scale
+    raw_effect,  -- change of the mean difference in the metric's own unit
+    stack_level,  -- mean difference on the comparison scale before the change
+    level_after,  -- mean difference on the comparison scale after the change
+    baseline_level,  -- mean size of the baseline's value
+    mean_after,  -- mean after the change, less the level before
+    median_shift,  -- for time: median difference after the change less that before
+    median_before,  -- for time: median difference before the change
+    median_level,  -- for time: median difference over all steps
+    median_next,  -- median of the next eight steps, less the level before
+    sigma,  -- noise of one step
+    floor_sigma,  -- noise of equal runs, from replicates; null without them
+    gate_sigma,  -- noise in which the size of an effect is measured: of equal runs, or of one step
+    sse,  -- weighted squares left over by the fit
+    own_autocorrelation,  -- lag-one autocorrelation of what is left over
+    floor_autocorrelation,  -- the same, of the difference of equal runs
+    effective_size,  -- independent differences of equal runs behind the floor
+    baseline_runs,  -- replicates of the baseline's stack
+    candidate_runs,  -- replicates of the candidate's stack
+    is_across_stacks  -- the pair is of two stacks
 from tested_f
-inner join interval
-    on
-        tested_f.pair_id = interval.pair_id and tested_f.metric_id = interval.metric_id
-        and tested_f.step_axis = interval.step_axis

@@ -40,7 +40,6 @@ series as (
         1.0 / (deltas.sigma * deltas.sigma) as w,
         fits.k as split,
         fits.inflation,
-        fits.sse as sse_step,
         fits.effect,
         fits.onset_step as step_onset,
         deltas.step - min(deltas.step) over (
@@ -63,7 +62,7 @@ series as (
 centred as (
     select
         *,
-        least(greatest(adjusted_delta - middle, -6.0 * width), 6.0 * width) as d
+        drawn_in(adjusted_delta - middle, width) as d
     from series
 ),
 
@@ -102,7 +101,8 @@ hinged as (
     where k between shortest_segment(n) and n - shortest_segment(n)
 ),
 
-hinges as (
+-- Squares left over by a step and by a hinge, at each split.
+split_fits as (
     select
         pair_id,
         metric_id,
@@ -110,52 +110,55 @@ hinges as (
         next_step,
         n,
         inflation,
-        sse_step,
+        'step' as shape,
+        weighted_sse(weight - right_w, total - right_d, weight, total, squares) as sse
+    from hinged
+    union all by name
+    select
+        pair_id,
+        metric_id,
+        step_axis,
+        next_step,
+        n,
+        inflation,
+        'ramp' as shape,
         squares - total * total / weight
         - pow(sxd - sx * total / weight, 2) / greatest(sxx - sx * sx / weight, 1e-12) as sse
     from hinged
 ),
 
-best_hinge as (
+compared as (
+    select
+        *,
+        (sse - min(sse) over whole) / (min(sse) over whole / (n - 2) * inflation) as lr
+    from split_fits
+    window whole as (partition by pair_id, metric_id, step_axis, shape)
+),
+
+candidates as (
     select
         pair_id,
         metric_id,
         step_axis,
-        min(sse) as sse_hinge,
-        arg_min(next_step, sse) as hinge_onset,
-        any_value(sse_step) as sse_step,
+        shape,
         any_value(n) as n,
-        any_value(inflation) as inflation
-    from hinges
-    group by pair_id, metric_id, step_axis
+        min(sse) as sse,
+        arg_min(next_step, sse) as onset_step,
+        min(next_step) filter (where lr <= 7.35) as onset_step_low,
+        max(next_step) filter (where lr <= 7.35) as onset_step_high,
+        list(struct_pack(step := next_step, lr := lr) order by next_step) filter (where lr <= 30.0) as profile
+    from compared
+    group by pair_id, metric_id, step_axis, shape
 ),
 
-hinge_profiles as (
-    select
-        hinges.pair_id,
-        hinges.metric_id,
-        hinges.step_axis,
-        hinges.next_step,
-        (hinges.sse - best_hinge.sse_hinge)
-        / (best_hinge.sse_hinge / (best_hinge.n - 2) * best_hinge.inflation) as lr
-    from hinges
-    inner join best_hinge
-        on
-            hinges.pair_id = best_hinge.pair_id and hinges.metric_id = best_hinge.metric_id
-            and hinges.step_axis = best_hinge.step_axis
+steps as (
+    select * from candidates
+    where shape = 'step'
 ),
 
-hinge_intervals as (
-    select
-        pair_id,
-        metric_id,
-        step_axis,
-        min(next_step) filter (where lr <= 7.35) as hinge_low,
-        max(next_step) filter (where lr <= 7.35) as hinge_high,
-        list(struct_pack(step := next_step, lr := lr) order by next_step) as hinge_profile
-    from hinge_profiles
-    where lr <= 30.0
-    group by pair_id, metric_id, step_axis
+ramps as (
+    select * from candidates
+    where shape = 'ramp'
 ),
 
 -- What the values do after the step, less their own mean: does it come back with a period?
@@ -228,56 +231,53 @@ last_levels as (
 
 shaped as (
     select
-        best_hinge.pair_id,
-        best_hinge.metric_id,
-        best_hinge.step_axis,
-        best_hinge.hinge_onset,
-        hinge_intervals.hinge_low,
-        hinge_intervals.hinge_high,
-        hinge_intervals.hinge_profile,
+        steps.pair_id,
+        steps.metric_id,
+        steps.step_axis,
         case
             when repeating.n_after >= 16 and repeating.best_lag > 0.5 and repeating.best_lag > repeating.lag1 + 0.3
                 then 'sawtooth'
             when (last_levels.last_level - before_levels.before_level) / last_levels.effect < 0.3 then 'spike'
-            when best_hinge.n * ln(best_hinge.sse_step / greatest(best_hinge.sse_hinge, 1e-300)) > 6.0 then 'ramp'
+            when steps.n * ln(steps.sse / greatest(ramps.sse, 1e-300)) > 6.0 then 'ramp'
             else 'step'
         end as shape
-    from best_hinge
-    inner join hinge_intervals
+    from steps
+    inner join ramps
         on
-            best_hinge.pair_id = hinge_intervals.pair_id and best_hinge.metric_id = hinge_intervals.metric_id
-            and best_hinge.step_axis = hinge_intervals.step_axis
+            steps.pair_id = ramps.pair_id and steps.metric_id = ramps.metric_id
+            and steps.step_axis = ramps.step_axis
     left join repeating
         on
-            best_hinge.pair_id = repeating.pair_id and best_hinge.metric_id = repeating.metric_id
-            and best_hinge.step_axis = repeating.step_axis
+            steps.pair_id = repeating.pair_id and steps.metric_id = repeating.metric_id
+            and steps.step_axis = repeating.step_axis
     left join before_levels
         on
-            best_hinge.pair_id = before_levels.pair_id and best_hinge.metric_id = before_levels.metric_id
-            and best_hinge.step_axis = before_levels.step_axis
+            steps.pair_id = before_levels.pair_id and steps.metric_id = before_levels.metric_id
+            and steps.step_axis = before_levels.step_axis
     left join last_levels
         on
-            best_hinge.pair_id = last_levels.pair_id and best_hinge.metric_id = last_levels.metric_id
-            and best_hinge.step_axis = last_levels.step_axis
+            steps.pair_id = last_levels.pair_id and steps.metric_id = last_levels.metric_id
+            and steps.step_axis = last_levels.step_axis
 )
 
 select
     fits.pair_id,  -- the pair
     fits.metric_id,  -- the metric
     fits.step_axis,  -- which counter the step counts
-    coalesce(shaped.shape, 'step') as shape,  -- step, ramp, sawtooth or spike
-    case when shaped.shape = 'ramp' then shaped.hinge_onset else fits.onset_step end as onset_step,  -- the onset
-    case when shaped.shape = 'ramp' then shaped.hinge_low else fits.onset_step_low end as onset_step_low,  -- lower end
-    case when shaped.shape = 'ramp' then shaped.hinge_high else fits.onset_step_high end as onset_step_high,  -- upper
-    case when shaped.shape = 'ramp' then shaped.hinge_profile else fits.profile end as profile,  -- likelihood ratios
+    shaped.shape,  -- step, ramp, sawtooth or spike
+    candidates.onset_step,  -- first step after the change
+    candidates.onset_step_low,  -- lower end of its interval
+    candidates.onset_step_high,  -- upper end of its interval
+    candidates.profile,  -- likelihood ratio against the best split, of every onset step that counts
     fits.statistic,  -- the statistic of the step
     fits.effect  -- change of level on the comparison scale
 from fits
-inner join drifted
-    on
-        fits.pair_id = drifted.pair_id and fits.metric_id = drifted.metric_id
-        and fits.step_axis = drifted.step_axis
-left join shaped
+inner join shaped
     on
         fits.pair_id = shaped.pair_id and fits.metric_id = shaped.metric_id
         and fits.step_axis = shaped.step_axis
+inner join candidates
+    on
+        fits.pair_id = candidates.pair_id and fits.metric_id = candidates.metric_id
+        and fits.step_axis = candidates.step_axis
+        and candidates.shape = case when shaped.shape = 'ramp' then 'ramp' else 'step' end

@@ -74,8 +74,9 @@ plateaus as (
 weighted as (
     select
         *,
-        least(greatest(delta, -6.0 * sqrt(plateau)), 6.0 * sqrt(plateau)) as d,
-        noise_at_step(local_square, plateau) as variance
+        drawn_in(delta, sqrt(plateau)) as d,
+        noise_at_step(local_square, plateau) as variance,
+        noise_at_step(local_square, plateau) = local_square as is_apart
     from plateaus
     where plateau > 0
 ),
@@ -126,7 +127,7 @@ fitted as (
         avg(delta * delta) as mean_square,
         any_value(plateau) as plateau,
         sum(residual * previous_residual) / nullif(sum(residual * residual), 0) as raw_lag1,
-        avg(f) as mean_f,
+        coalesce(avg(f) filter (where is_apart), avg(f)) as mean_f,
         max(f) as max_f
     from contrasts
     group by migration, stack, left_run_id, right_run_id, metric_id, step_axis
@@ -143,7 +144,8 @@ select
     mean_square,  -- mean squared difference
     plateau,  -- the same on the plateau
     least(greatest(raw_lag1 + (1.0 + 4.0 * raw_lag1) / n, 0.0), 0.95) as autocorrelation,  -- at lag one, bias removed
-    mean_f,  -- mean of the two-segment statistic over the possible splits; about 1 for independent steps
+    mean_f,  -- mean of the two-segment statistic over the splits at which the runs are apart; about 1 for independent
+    -- steps
     max_f  -- largest two-segment statistic
 from fitted
 where n >= 12

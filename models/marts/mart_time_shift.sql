@@ -6,6 +6,17 @@ with fits as (
     select * from int_level_fit
 ),
 
+onsets as (
+    select
+        pair_id,
+        metric_id,
+        step_axis,
+        onset_step,
+        onset_step_low,
+        onset_step_high
+    from int_onset
+),
+
 tests as (
     select
         pair_id,
@@ -36,7 +47,10 @@ pairs as (
 
 judged as (
     select
-        fits.*,
+        fits.* exclude (onset_step),
+        onsets.onset_step,
+        onsets.onset_step_low,
+        onsets.onset_step_high,
         tests.metric,
         tests.category,
         tests.q_value,
@@ -48,6 +62,10 @@ judged as (
             fits.pair_id = tests.pair_id and fits.metric_id = tests.metric_id
             and fits.step_axis = tests.step_axis
     inner join metrics on fits.metric_id = metrics.metric_id
+    left join onsets
+        on
+            fits.pair_id = onsets.pair_id and fits.metric_id = onsets.metric_id
+            and fits.step_axis = onsets.step_axis
     where metrics.scale = 'log'
 ),
 

@@ -30,6 +30,9 @@ case when is_large then 1.0 when is_one_sided then 1.5 else 1.3 end;
 -- are apart by rounding alone; a weight that believed it would call any offset a change.
 create or replace macro noise_at_step(variance, plateau) as greatest(variance, 0.25 * plateau);
 
+-- A value that is further from the middle than so many sigma counts as just so far: one spike is no change of level.
+create or replace macro drawn_in(x, sigma) as least(greatest(x, -6.0 * sigma), 6.0 * sigma);
+
 -- A change of time that counts: the medians before and after are 25% apart, and their difference is still 15% when
 -- two of its standard errors are taken off. Slow spells of a shared machine reach 30% for some 15 steps, so both
 -- sides have to be longer than that.
