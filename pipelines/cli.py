@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from pipelines import look
+from pipelines import export, look
 from pipelines.manifest import MANIFEST_NAME, ManifestError, RunEntry, read_manifest, write_run_entry
 from pipelines.render import FORMATS, to_json, write_result
 from pipelines.terminal import AsJson, Home, UserError, err, out
@@ -218,28 +218,8 @@ def query(
     write_result(table, form, output, out)
 
 
-for command in (look.explain, look.pair, look.metrics, look.inspect):
+for command in (look.explain, look.pair, look.metrics, look.inspect, export.export):
     app.command()(command)
-
-
-@app.command()
-def export(
-    folder: Annotated[Path | None, typer.Argument(help="Where to; <home>/exports without it.")] = None,
-    home: Home = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write every published table as a Parquet file, with a manifest."""
-    from warehouse.publish import export_parquet
-
-    settings = settings_for(home)
-    with open_reader(settings.published):
-        pass
-    result = export_parquet(settings.published, folder or settings.exports)
-    if as_json:
-        print(to_json({**asdict(result), "folder": str(result.folder)}))
-    else:
-        word = "written to" if result.is_new else "are already in"
-        out.print(f"{len(result.files)} tables {word} {result.folder}")
 
 
 @app.command()

@@ -1,7 +1,7 @@
-"""Publishing: a read-only copy that is swapped in whole, and Parquet exports with a manifest.
+"""Publishing: a read-only copy that is swapped in whole.
 
 Readers open the published file and never the working file, so they see neither a lock nor a half-built
-table. Formats for other tools do not belong here.
+table. Formats for other tools belong to warehouse.export.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from warehouse.schema import analyst_files, macro_files
 STORAGE_VERSION = "v1.2.0"
 _KEPT_FILES = 3
 _PUBLIC = re.compile(r"^(?:dim_|bridge_|fct_|mart_)")
-_MANIFEST_NAME = "manifest.json"
+PUBLICATION = "publication"
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ def publish(con: duckdb.DuckDBPyConnection, target: Path, report: Callable[[str]
     # the stable name on the previous one.
     draft.replace(kept)
     link = target.parent / f"draft-{version}-{os.getpid()}.link"
-    _link_or_copy(kept, link)
+    link_or_copy(kept, link)
     link.replace(target)
     published_at = datetime.now(UTC).isoformat(timespec="seconds")
     publication = Publication(target, version, published_at, counts, True)
-    _write_json(
+    write_json(
         target.parent / "current.json",
         {"version": version, "published_at": published_at, "file": kept.name, "row_counts": counts},
     )
@@ -134,11 +134,11 @@ def _copy_tables(
             counts[table] = scalar(con, f"select count(*) from next_publication.main.{table}")
             if report:
                 report(table)
-        con.execute("create table next_publication.main.publication (version varchar, published_at timestamp)")
-        con.execute("insert into next_publication.main.publication values (?, now()::timestamp)", [version])
-        con.execute("comment on table next_publication.main.publication is 'What this file is. Grain: file.'")
-        con.execute("comment on column next_publication.main.publication.version is 'Hash of the content.'")
-        con.execute("comment on column next_publication.main.publication.published_at is 'When it was made (UTC).'")
+        con.execute(f"create table next_publication.main.{PUBLICATION} (version varchar, published_at timestamp)")
+        con.execute(f"insert into next_publication.main.{PUBLICATION} values (?, now()::timestamp)", [version])
+        con.execute(f"comment on table next_publication.main.{PUBLICATION} is 'What this file is. Grain: file.'")
+        con.execute(f"comment on column next_publication.main.{PUBLICATION}.version is 'Hash of the content.'")
+        con.execute(f"comment on column next_publication.main.{PUBLICATION}.published_at is 'When it was made (UTC).'")
         _copy_macros(con, has_marts="mart_pair_verdict" in counts)
         con.execute("checkpoint next_publication")
     finally:
@@ -209,7 +209,8 @@ def _verify(draft: Path, counts: dict[str, int]) -> None:
         os.fsync(stream.fileno())
 
 
-def _link_or_copy(source: Path, target: Path) -> None:
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give a file a second name, or copy it where the file system has no hard links."""
     target.unlink(missing_ok=True)
     try:
         target.hardlink_to(source)
@@ -228,59 +229,8 @@ def _retain(target: Path, current: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _write_json(path: Path, data: dict) -> None:
+def write_json(path: Path, data: dict) -> None:
+    """Write a file of JSON that readers see whole: the earlier one, or this one."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.write_text(json.dumps(data, indent=1, sort_keys=True), encoding="utf-8")
     draft.replace(path)
-
-
-@dataclass(frozen=True)
-class Export:
-    """Exported tables: the folder, the version of their content, and each file with its rows."""
-
-    folder: Path
-    version: str
-    files: dict[str, int]
-    is_new: bool
-
-
-def export_parquet(published: Path, folder: Path, report: Callable[[str], None] | None = None) -> Export:
-    """Write every table of the published file as a Parquet file.
-
-    The files of a version lie in a folder of their own; manifest.json, which is replaced last, names the
-    current one, so an interrupted export leaves the previous one whole.
-
-    Args:
-        published: The published file.
-        folder: The folder of the exports.
-        report: Called with the name of each table when it is written.
-    """
-    con = duckdb.connect(published, read_only=True)
-    try:
-        version = scalar(con, "select version from publication")
-        manifest = folder / _MANIFEST_NAME
-        if manifest.exists():
-            current = json.loads(manifest.read_text(encoding="utf-8"))
-            if current["version"] == version:
-                files = {name: entry["rows"] for name, entry in current["tables"].items()}
-                return Export(folder, version, files, False)
-        target = folder / f"parquet-{version}"
-        draft = folder / f".draft-{os.getpid()}"
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
-        tables = {}
-        for table in public_tables(con):
-            con.execute(f"copy {table} to {quote(str(draft / f'{table}.parquet'))} (format parquet, compression zstd)")
-            rows = scalar(con, f"select count(*) from {table}")
-            tables[table] = {"file": f"{target.name}/{table}.parquet", "rows": rows}
-            if report:
-                report(table)
-    finally:
-        con.close()
-    shutil.rmtree(target, ignore_errors=True)
-    draft.replace(target)
-    _write_json(manifest, {"version": version, "tables": tables})
-    for old in folder.glob("parquet-*"):
-        if old != target:
-            shutil.rmtree(old, ignore_errors=True)
-    return Export(folder, version, {name: entry["rows"] for name, entry in tables.items()}, True)

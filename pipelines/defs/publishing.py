@@ -6,7 +6,8 @@ from pipelines.defs.ingestion import LOADED, RULE_BREAKS
 from pipelines.defs.metadata import POOL, asset_key
 from pipelines.defs.models import LAYERS, PROJECT
 from pipelines.resources import WarehouseResource
-from warehouse.publish import export_parquet, publish
+from warehouse.export import export_parquet
+from warehouse.publish import publish
 from warehouse.report import write_reports
 
 PUBLISHED = dg.AssetKey(["published", "firstdrift_duckdb"])
@@ -51,10 +52,11 @@ def parquet_exports(warehouse: WarehouseResource) -> dg.MaterializeResult:
     export = export_parquet(settings.published, settings.exports)
     return dg.MaterializeResult(
         metadata={
-            "folder": dg.MetadataValue.path(export.folder),
+            "folder": dg.MetadataValue.path(export.destination),
             "version": export.version,
             "is_new": export.is_new,
-            "files": export.files,
+            "row_counts": export.rows,
+            "files_written": export.written,
         }
     )
 

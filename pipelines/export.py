@@ -1,0 +1,93 @@
+"""The commands that hand the published tables to other tools."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import typer
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from pipelines.render import to_json
+from pipelines.terminal import AsJson, Home, UserError, err, out
+from warehouse.settings import Settings, settings_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from warehouse.export import Export
+
+_FOLDER_FORMATS = ("parquet", "csv")
+_POSTGRES = ("postgresql", "postgres")
+
+
+def export(
+    to: Annotated[
+        str,
+        typer.Option(
+            help="A folder, a file that ends in .xlsx, or postgresql://user@host/name; <home>/exports without it."
+        ),
+    ] = "",
+    form: Annotated[
+        str, typer.Option("--format", "-f", help=f"What goes into a folder: one of {', '.join(_FOLDER_FORMATS)}.")
+    ] = "parquet",
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the published tables for other tools: Parquet, CSV, an Excel workbook, or Postgres."""
+    if form not in _FOLDER_FORMATS:
+        raise UserError(f"--format {form}: write one of {', '.join(_FOLDER_FORMATS)}.")
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as progress:
+        task = progress.add_task("reading what is published", total=None)
+
+        def report(table: str) -> None:
+            progress.update(task, description=table)
+
+        result = _export(settings_for(home), to, form, report)
+    if as_json:
+        print(to_json(asdict(result)))
+        return
+    _print(result)
+
+
+def _export(settings: Settings, to: str, form: str, report: "Callable[[str], None]") -> "Export":
+    from warehouse.export import export_folder, export_postgres, export_workbook
+
+    scheme = urlsplit(to).scheme if "://" in to else ""
+    if scheme in _POSTGRES:
+        return export_postgres(settings.published, to, report)
+    if scheme:
+        raise UserError(f"--to {scheme}://...: firstdrift writes to a folder, a .xlsx file or postgresql:// alone.")
+    path = Path(to).expanduser() if to else settings.exports
+    if path.suffix.lower() == ".xlsx":
+        return export_workbook(settings.published, path, report)
+    if path.suffix.lower() in (".parquet", ".csv", ".xls", ".duckdb"):
+        raise UserError(f"--to {to}: name a folder for Parquet and CSV files, or a file that ends in .xlsx.")
+    return export_folder(settings.published, path, form, report)
+
+
+def _print(result: "Export") -> None:
+    tables = f"{len(result.rows)} tables, {sum(result.rows.values()):,} rows"
+    if not result.is_new:
+        out.print(f"{tables}: all of it is in {result.destination} already.", soft_wrap=True)
+        return
+    parts = sum(result.written.values())
+    out.print(f"{tables} are in {result.destination}; {parts} parts of them were written now.", soft_wrap=True)
+    for note in result.notes:
+        out.print(f"Not in it: {note}", style="yellow", markup=False)
+
+
+def superset(
+    database: Annotated[
+        str, typer.Option(help="Address of the database as Superset reaches it; the published file without it.")
+    ] = "",
+    output: Annotated[Path, typer.Option("--output", "-o", help="The bundle.")] = Path("firstdrift_superset.zip"),
+    home: Home = None,
+) -> None:
+    """Write a bundle for Apache Superset: a database, datasets with descriptions, and a dashboard."""
+    from warehouse.export.superset import write_bundle
+
+    settings = settings_for(home)
+    count = write_bundle(output, database, settings.published)
+    out.print(f"{output}: {count}", soft_wrap=True)
