@@ -1,17 +1,15 @@
-import json
 import subprocess
 import sys
 import textwrap
 
 import duckdb
-import pyarrow.parquet as pq
 import pytest
 
 from tests.warehouse.test_load import CATALOG, put_run
 from warehouse import publish as publishing
 from warehouse.connection import NothingPublishedError, open_reader, open_writer
 from warehouse.load import load_lake
-from warehouse.publish import export_parquet, publish
+from warehouse.publish import publish
 from warehouse.schema import apply_macros, apply_schema
 
 
@@ -123,21 +121,6 @@ def test_a_file_that_lost_rows_is_not_published(warehouse, tmp_path, monkeypatch
     with pytest.raises(publishing.PublishError, match="fct_metric has 4 rows, expected 5"):
         publish(warehouse, target)
     assert target.read_bytes() == before
-
-
-def test_exports_are_named_by_a_manifest(warehouse, tmp_path):
-    target = tmp_path / "published" / "firstdrift.duckdb"
-    load(warehouse, tmp_path, 3, "1")
-    publish(warehouse, target)
-    folder = tmp_path / "exports"
-    first = export_parquet(target, folder)
-    assert first.is_new
-    manifest = json.loads((folder / "manifest.json").read_text())
-    entry = manifest["tables"]["fct_metric"]
-    assert entry["rows"] == 3
-    assert pq.read_metadata(folder / entry["file"]).num_rows == 3
-    assert set(manifest["tables"]) == set(first.files)
-    assert not export_parquet(target, folder).is_new
 
 
 def test_nothing_published_is_said_plainly(tmp_path):
