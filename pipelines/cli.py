@@ -218,7 +218,7 @@ def query(
     write_result(table, form, output, out)
 
 
-for command in (look.explain, look.pair, look.metrics, look.inspect, export.export):
+for command in (look.explain, look.pair, look.metrics, look.inspect, export.export, export.superset):
     app.command()(command)
 
 

@@ -89,5 +89,5 @@ def superset(
     from warehouse.export.superset import write_bundle
 
     settings = settings_for(home)
-    count = write_bundle(output, database, settings.published)
-    out.print(f"{output}: {count}", soft_wrap=True)
+    charts = write_bundle(output, database, settings.published)
+    out.print(f"{output}: a dashboard of {len(charts)} charts. In Superset: Dashboards, Import.", soft_wrap=True)

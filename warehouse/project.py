@@ -106,7 +106,7 @@ def load_project(models: Path, schema_files: Iterable[Path], macro_files: Iterab
     drafts = {}
     for layer in LAYERS:
         for path in sorted((models / layer).glob("*.sql")):
-            draft = _read_model(path, layer)
+            draft = read_model(path, layer)
             if draft.name in drafts or draft.name in sources:
                 raise ModelError(f"{path}: there is already a relation called {draft.name}; rename the file.")
             drafts[draft.name] = draft
@@ -131,7 +131,16 @@ def load_project(models: Path, schema_files: Iterable[Path], macro_files: Iterab
     return Project(tuple(done.values()), sources)
 
 
-def _read_model(path: Path, layer: str) -> Model:
+def read_model(path: Path, layer: str) -> Model:
+    """Read one file: a header and a SELECT in which every column has a comment.
+
+    Args:
+        path: The file.
+        layer: The folder that it counts to.
+
+    Raises:
+        ModelError: If it is something else.
+    """
     text = path.read_text(encoding="utf-8")
     description, grain, materialized = _read_header(path, text)
     matched = _MATERIALIZED.match(materialized)

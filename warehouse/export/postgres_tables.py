@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from warehouse.export.source import Column, ExportError, Partition, Source, Table
+from warehouse.export.source import ExportError, Partition, Source, Table, is_nested
 from warehouse.runner import quote
 
 if TYPE_CHECKING:
@@ -150,19 +150,25 @@ def _drop_references(db: "Connection") -> None:
 
 def _definition(table: Table) -> str:
     parts = [
-        f'"{column.name}" {_type(table, column)}{"" if column.is_nullable else " not null"}' for column in table.columns
+        f'"{column.name}" {postgres_type(column.type)}{"" if column.is_nullable else " not null"}'
+        for column in table.columns
     ]
     if table.key:
         parts.append(f"primary key ({_names(table.key)})")
     return f"create table {table.name} ({', '.join(parts)})"
 
 
-def _type(table: Table, column: Column) -> str:
-    if column.is_nested:
+def postgres_type(kind: str) -> str:
+    """Return the type of Postgres for a type of DuckDB; lists and structs become jsonb.
+
+    Raises:
+        ExportError: If none is known.
+    """
+    if is_nested(kind):
         return "jsonb"
-    if column.type not in _TYPES:
-        raise ExportError(f"{table.name}.{column.name}: no type of Postgres is known for {column.type}.")
-    return _TYPES[column.type]
+    if kind not in _TYPES:
+        raise ExportError(f"No type of Postgres is known for {kind}: add it to warehouse/export/postgres_tables.py.")
+    return _TYPES[kind]
 
 
 def _references(table: Table) -> str:

@@ -68,10 +68,10 @@ class Column:
     comment: str
     is_nullable: bool
 
-    @property
-    def is_nested(self) -> bool:
-        """Whether it is a list or a struct; forms without those hold it as JSON."""
-        return self.type.endswith("]") or self.type.startswith(("STRUCT", "MAP", "UNION"))
+
+def is_nested(kind: str) -> bool:
+    """Whether a type is a list or a struct; forms without those hold it as JSON."""
+    return kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION"))
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,8 @@ class Table:
         items = []
         for column in self.columns:
             name = f'"{column.name}"'
-            value = f"to_json({name})::varchar" if column.is_nested else name
-            if column.is_nested or column.type == "VARCHAR":
+            value = f"to_json({name})::varchar" if is_nested(column.type) else name
+            if is_nested(column.type) or column.type == "VARCHAR":
                 value = text.format(value)
             items.append(f"{value} as {name}")
         return ", ".join(items)
