@@ -32,7 +32,7 @@ class Fleet:
     """
 
     migrations: int = 40
-    typical_onset: float = 110.0
+    typical_onset: float = 85.0
     guilty_onset: float = 25.0
     shape: float = 1.5
 
@@ -109,7 +109,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     project = load_project(project_folder("models"), schema_files(), macro_files())
-    for title, fleet in (("one guilty kernel", Fleet()), ("nothing to find", Fleet(guilty_onset=110.0))):
+    for title, fleet in (("one guilty kernel", Fleet()), ("nothing to find", Fleet(guilty_onset=85.0))):
         named = false = confounded = censored = 0
         started = time.perf_counter()
         for seed in range(arguments.fleets):

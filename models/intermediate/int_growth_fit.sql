@@ -1,5 +1,5 @@
 -- How the size of the difference grows from rounding to the noise of equal runs: on a log axis a rise and a
--- plateau, or a jump.
+-- plateau, or a change of scale at one step.
 -- grain: pair_id, metric_id, step_axis
 -- materialized: incremental(pair_id)
 with deltas as (
@@ -77,8 +77,8 @@ candidates as (
         squares - total * total / n as sse_flat,
         (sxl - sx * total / n) / nullif(sxx - sx * sx / n, 0) as slope,
         squares - total * total / n - pow(sxl - sx * total / n, 2) / nullif(sxx - sx * sx / n, 0) as sse_rise,
-        squares - left_l * left_l / k - pow(total - left_l, 2) / (n - k) as sse_jump,
-        (total - left_l) / (n - k) - left_l / k as jump
+        squares - left_l * left_l / k - pow(total - left_l, 2) / (n - k) as sse_scale,
+        (total - left_l) / (n - k) - left_l / k as log_jump
     from hinges
     where k between 3 and n - 3
 ),
@@ -94,18 +94,18 @@ best as (
         arg_min(step, sse_rise) as plateau_step,
         arg_min(t, sse_rise) as rise_length,
         arg_min(slope, sse_rise) as slope,
-        min(sse_jump) as sse_jump,
-        arg_min(next_step, sse_jump) as jump_step,
-        arg_min(jump, sse_jump) as jump
+        min(sse_scale) as sse_scale,
+        arg_min(next_step, sse_scale) as scale_step,
+        arg_min(log_jump, sse_scale) as log_jump
     from candidates
     group by pair_id, metric_id, step_axis
 ),
 
--- Rounding differences grow, so a rise is what to expect: a jump has to fit clearly better.
+-- Rounding differences grow, so a rise is what to expect: a change of scale has to fit clearly better.
 shaped as (
     select
         *,
-        case when sse_rise is null or n * ln(sse_rise / greatest(sse_jump, 1e-12)) > 6.0 then 'jump' else 'rise' end
+        case when sse_rise is null or n * ln(sse_rise / greatest(sse_scale, 1e-12)) > 6.0 then 'scale' else 'rise' end
             as shape
     from best
 ),
@@ -113,9 +113,9 @@ shaped as (
 chosen as (
     select
         *,
-        case when shape = 'rise' then sse_rise else sse_jump end as sse,
-        case when shape = 'rise' then slope * rise_length else jump end as log_rise,
-        case when shape = 'rise' then plateau_step else jump_step end as onset_step
+        case when shape = 'rise' then sse_rise else sse_scale end as sse,
+        case when shape = 'rise' then slope * rise_length else log_jump end as log_rise,
+        case when shape = 'rise' then plateau_step else scale_step end as onset_step
     from shaped
 ),
 
@@ -132,7 +132,7 @@ interval as (
             candidates.pair_id = chosen.pair_id and candidates.metric_id = chosen.metric_id
             and candidates.step_axis = chosen.step_axis
     where
-        (case when chosen.shape = 'rise' then candidates.sse_rise else candidates.sse_jump end - chosen.sse)
+        (case when chosen.shape = 'rise' then candidates.sse_rise else candidates.sse_scale end - chosen.sse)
         <= 7.35 * greatest(chosen.sse, 1e-12) / (chosen.n - 2)
     group by candidates.pair_id, candidates.metric_id, candidates.step_axis
 )
@@ -142,7 +142,7 @@ select
     chosen.metric_id,  -- the metric
     chosen.step_axis,  -- which counter the step counts
     chosen.n,  -- steps that take part
-    chosen.shape,  -- rise (growth, then a plateau) or jump
+    chosen.shape,  -- rise (growth, then a plateau) or scale (the size of the difference jumps)
     chosen.onset_step,  -- step at which the plateau is reached
     interval.onset_step_low,  -- lower end of its interval
     interval.onset_step_high,  -- upper end of its interval

@@ -12,6 +12,8 @@ with deltas as (
         scaled_delta,
         baseline_value,
         sigma,
+        floor_source,
+        is_unpaired,
         greatest(sigma, coalesce(local_sigma, 0.0)) as width
     from mart_paired_delta
     where is_comparable and sigma > 0
@@ -52,7 +54,9 @@ middles as materialized (
         metric_id,
         step_axis,
         row_number() over () as series,
-        median(adjusted_delta) as middle
+        median(adjusted_delta) as middle,
+        any_value(floor_source) as floor_source,
+        bool_or(is_unpaired) as is_unpaired
     from tested
     group by pair_id, metric_id, step_axis
 ),
@@ -214,6 +218,8 @@ corrected as (
         middles.pair_id,
         middles.metric_id,
         middles.step_axis,
+        middles.floor_source,
+        middles.is_unpaired,
         best.*,
         leftover.median_next,
         sides.raw_effect,
@@ -225,7 +231,10 @@ corrected as (
         times.median_before,
         times.median_level,
         floors.sigma as floor_sigma,
-        coalesce(nullif(floors.equal_sigma, 0.0), best.sigma) as gate_sigma,
+        case
+            when middles.is_unpaired then greatest(best.sigma, floors.equal_sigma)
+            else coalesce(nullif(floors.equal_sigma, 0.0), best.sigma)
+        end as gate_sigma,
         coalesce(floors.effective_size, 0) as effective_size,
         coalesce(floors.baseline_runs, 0) as baseline_runs,
         coalesce(floors.candidate_runs, 0) as candidate_runs,
@@ -256,11 +265,7 @@ deflated as (
                         when is_across_stacks and candidate_runs = 0 then one_sided_inflation(floor_inflation)
                         else floor_inflation
                     end
-                    * case
-                        when own_autocorrelation > floor_autocorrelation + 2.0 / sqrt(n)
-                            then ar_inflation(own_autocorrelation) / ar_inflation(floor_autocorrelation)
-                        else 1.0
-                    end
+                    * excess_inflation(own_autocorrelation, floor_autocorrelation, n)
             else prior_inflation() * ar_inflation(own_autocorrelation)
         end as inflation
     from corrected
@@ -294,6 +299,8 @@ select
     median_before,  -- for time: median difference before the change
     median_level,  -- for time: median difference over all steps
     median_next,  -- median of the next eight steps, less the level before
+    floor_source,  -- what the noise is taken from: replicates, first_steps, local or sampling
+    is_unpaired,  -- data that must be equal was not, at some step: the noise of the later ones is that of unpaired runs
     sigma,  -- noise of one step
     floor_sigma,  -- noise of equal runs, from replicates; null without them
     gate_sigma,  -- noise in which the size of an effect is measured: of equal runs, or of one step

@@ -48,19 +48,9 @@ first_diff as (
         first_difference as onset_step,
         first_difference as onset_step_low,
         first_difference as onset_step_high,
-        null::double as p_value,
-        null::double as q_value,
-        null::double as q_value_strict,
         first_difference is null as is_censored,
         n,
         case when first_difference is not null then 'exact' end as shape,
-        null::double as effect,
-        null::double as effect_in_sigma,
-        null::double as raw_effect,
-        null::double as smallest_detectable_shift,
-        null::double as statistic,
-        null::double as threshold,
-        null::double as doubling_steps,
         first_difference is not null as is_confirmed
     from differences
     where n > 0
@@ -83,17 +73,11 @@ decouple as (
         case when is_event then onset_step_low end as onset_step_low,
         case when is_event then onset_step_high end as onset_step_high,
         p_value,
-        null::double as q_value,
-        null::double as q_value_strict,
         not is_event as is_censored,
         n,
         case when is_event then shape end as shape,
         log_rise as effect,
-        null::double as effect_in_sigma,
-        null::double as raw_effect,
-        null::double as smallest_detectable_shift,
         f as statistic,
-        null::double as threshold,
         case when is_event then doubling_steps end as doubling_steps,
         is_event as is_confirmed
     from decoupled
@@ -123,7 +107,10 @@ drift as (
         ) as smallest_detectable_shift,
         levels.statistic,
         largest_f_limit(levels.n) as threshold,
-        null::double as doubling_steps,
+        levels.floor_source,
+        levels.sigma,
+        levels.is_unpaired,
+        levels.inflation,
         tests.is_confirmed
     from levels
     inner join tests
@@ -136,12 +123,13 @@ drift as (
             and levels.step_axis = found.step_axis
 ),
 
+-- What only one kind of onset has is null for the others.
 onsets as (
-    select * from first_diff
+    select * from drift
     union all by name
     select * from decouple
     union all by name
-    select * from drift
+    select * from first_diff
 )
 
 select
@@ -163,12 +151,16 @@ select
     onsets.is_censored,  -- no onset up to the last common step
     differences.last_common_step as censored_at,  -- last step that both runs logged
     onsets.n as step_count,  -- steps that took part
-    onsets.shape,  -- exact; rise or jump of a decoupling; step, ramp, spike or sawtooth of a drift
+    onsets.shape,  -- exact; rise or scale (the spread jumps) of a decoupling; step, ramp, spike or sawtooth of a drift
     onsets.effect,  -- change on the comparison scale
     onsets.effect_in_sigma,  -- the same, in units of the noise of equal runs
     onsets.raw_effect,  -- change of the mean difference in the metric's own unit
     onsets.smallest_detectable_shift,  -- shift on the comparison scale that would have been found
-    onsets.statistic,  -- the statistic that was judged
+    onsets.floor_source,  -- what the noise is taken from: replicates, first_steps, local or sampling
+    onsets.sigma,  -- noise of one step on the comparison scale, once the runs are apart
+    onsets.is_unpaired,  -- judged by the noise of unpaired runs from some step on, since the data were not the same
+    onsets.inflation,  -- what the two-segment statistic was divided by for wandering and autocorrelation
+    onsets.statistic,  -- the statistic that was judged, after that division
     onsets.threshold,  -- limit of the statistic at 1% for a single metric
     onsets.doubling_steps,  -- steps in which the difference doubled while it grew
     onsets.is_confirmed  -- the change lasts

@@ -1,5 +1,6 @@
 -- Difference between candidate and baseline at each step: as logged, relative, and measured in the noise of
--- equal runs.
+-- equal runs. The noise is taken from replicates, else from the pair itself: its first steps, what it does from one
+-- step to the next, or what a sample of that size must scatter.
 -- grain: pair_id, metric_id, step_axis, step
 -- materialized: incremental(pair_id)
 with points as (
@@ -25,7 +26,10 @@ runs as (
 metrics as (
     select
         metric_id,
-        metric
+        metric,
+        parity_class,
+        scale,
+        scale_constant
     from dim_metric
 ),
 
@@ -58,6 +62,9 @@ sided as (
     select
         points.*,
         metrics.metric,
+        metrics.parity_class,
+        metrics.scale,
+        metrics.scale_constant,
         pairs.is_across_stacks,
         b.scaled_value as baseline_scaled,
         c.scaled_value as candidate_scaled,
@@ -106,7 +113,9 @@ jumps as (
     select
         *,
         scaled_delta - stack_offset as adjusted_delta,
-        (scaled_delta - stack_offset) - lag(scaled_delta - stack_offset) over along as jump
+        (scaled_delta - stack_offset) - lag(scaled_delta - stack_offset) over along as jump,
+        baseline_scaled - lag(baseline_scaled) over along as baseline_jump,
+        candidate_scaled - lag(candidate_scaled) over along as candidate_jump
     from joined
     window along as (
         partition by pair_id, metric_id, step_axis, scaled_delta is null
@@ -114,26 +123,110 @@ jumps as (
     )
 ),
 
--- Without replicates the noise is what the difference does from one step to the next: blind to wandering.
-locals as (
+-- From one step to the next the pair tells its own noise, blind to wandering. The first steps tell it too, unless the
+-- runs still move as one: then they are closer than what comes, and the wider of the two is taken.
+own as (
     select
-        *,
-        median(abs(jump)) over (partition by pair_id, metric_id, step_axis) * 1.4826 / sqrt(2.0) as local_sigma
+        pair_id,
+        metric_id,
+        step_axis,
+        count(jump) as jump_count,
+        sigma_of_jump(median(abs(jump))) as local_sigma,
+        first_steps_sigma(
+            arg_min(adjusted_delta, step, 12) filter (where adjusted_delta is not null)
+        ) as early_sigma,
+        sqrt(
+            pow(sigma_of_jump(median(abs(baseline_jump))), 2) + pow(sigma_of_jump(median(abs(candidate_jump))), 2)
+        ) as unpaired_sigma,
+        sampling_sigma(
+            avg(baseline_value) filter (where baseline_kind = 'finite'),
+            avg(candidate_value) filter (where candidate_kind = 'finite'),
+            any_value(scale),
+            any_value(scale_constant)
+        ) as sampling_sigma
     from jumps
+    group by pair_id, metric_id, step_axis
+),
+
+-- A short window is a poor witness: its share of the local noise is shrunk to that of all metrics of the pair.
+early_shares as (
+    select
+        pair_id,
+        median(early_sigma / local_sigma) as early_share
+    from own
+    where local_sigma > 0
+    group by pair_id
+),
+
+own_floors as (
+    select
+        own.*,
+        sqrt(
+            (8.0 * pow(early_shares.early_share * own.local_sigma, 2) + 11.0 * pow(own.early_sigma, 2)) / 19.0
+        ) as early_shrunk
+    from own
+    left join early_shares on own.pair_id = early_shares.pair_id
+),
+
+-- From the step on at which data that must be equal is not, the runs see different samples: what they have in common
+-- no longer cancels, and each scatters by itself.
+broken as (
+    select
+        pair_id,
+        step_axis,
+        min(step) as parity_step
+    from joined
+    where parity_class = 'exact' and not is_equal
+    group by pair_id, step_axis
+),
+
+with_floors as (
+    select
+        jumps.*,
+        own_floors.local_sigma,
+        own_floors.unpaired_sigma,
+        own_floors.early_shrunk,
+        own_floors.sampling_sigma,
+        coalesce(jumps.step >= broken.parity_step, false) as is_unpaired,
+        case
+            when jumps.floor_sigma > 0 then 'replicates'
+            when own_floors.jump_count < 8 and own_floors.sampling_sigma > 0 then 'sampling'
+            when own_floors.early_shrunk > own_floors.local_sigma then 'first_steps'
+            when own_floors.local_sigma > 0 then 'local'
+            when own_floors.sampling_sigma > 0 then 'sampling'
+        end as floor_source
+    from jumps
+    left join own_floors
+        on
+            jumps.pair_id = own_floors.pair_id and jumps.metric_id = own_floors.metric_id
+            and jumps.step_axis = own_floors.step_axis
+    left join broken on jumps.pair_id = broken.pair_id and jumps.step_axis = broken.step_axis
 ),
 
 -- The profile along the run counts where equal runs stay as close as the pair would: on one stack, or with
 -- replicates on both sides. Two stacks part at once, so elsewhere the level of late steps holds throughout.
+paired_floors as (
+    select
+        *,
+        case floor_source
+            when 'replicates'
+                then case
+                    when has_both_sides or not is_across_stacks
+                        then sqrt(noise_at_step(local_variance, floor_sigma * floor_sigma))
+                    else floor_sigma
+                end
+            when 'first_steps' then early_shrunk
+            when 'local' then local_sigma
+            when 'sampling' then sampling_sigma
+        end as paired_sigma
+    from with_floors
+),
+
 floored as (
     select
         *,
-        case
-            when floor_sigma > 0 and (has_both_sides or not is_across_stacks)
-                then sqrt(noise_at_step(local_variance, floor_sigma * floor_sigma))
-            when floor_sigma > 0 then floor_sigma
-            when local_sigma > 0 then local_sigma
-        end as sigma
-    from locals
+        case when is_unpaired then greatest(paired_sigma, unpaired_sigma) else paired_sigma end as sigma
+    from paired_floors
 )
 
 select
@@ -160,6 +253,8 @@ select
     adjusted_delta,  -- scaled delta less the stack offset: what is tested
     sigma,  -- noise of the adjusted delta at the step
     floor_sigma,  -- noise of decoupled equal runs, from replicates; null without them
+    floor_source,  -- what sigma is taken from: replicates, first_steps, local or sampling; null where there is no noise
+    is_unpaired,  -- data that must be equal was not, at this step or before: sigma is at least that of unpaired runs
     local_sigma,  -- noise from step to step of the pair's own difference
     baseline_kind,  -- kind of the baseline's value; null where it logged none
     candidate_kind,  -- kind of the candidate's value; null where it logged none

@@ -47,7 +47,7 @@ reasons as (
         null::varchar as metric,
         parity_broken_at as step,
         'Data that must be equal is not from step ' || parity_broken_at
-        || '; from there on the runs are not paired step by step.' as sentence
+        || '; from there on the runs are unpaired, and judged by the noise that each has by itself.' as sentence
     from verdicts
     where parity_broken_at is not null
     union all by name
@@ -98,8 +98,14 @@ reasons as (
         8 as place,
         null::varchar as metric,
         null::bigint as step,
-        'The noise floor stems from ' || baseline_replicates || ' replicates of the baseline and '
-        || candidate_replicates || ' of the candidate, the judged runs left out.' as sentence
+        case
+            when baseline_replicates + candidate_replicates = 0
+                then
+                    'Without a replicate the noise floor stems from what the two runs do from step to step: '
+                    || 'small drifts are missed.'
+            else 'The noise floor stems from ' || baseline_replicates || ' replicates of the baseline and '
+                || candidate_replicates || ' of the candidate, the judged runs left out.'
+        end as sentence
     from verdicts
 )
 

@@ -1,7 +1,7 @@
 -- Arithmetic of the two-segment fit: all of it from running sums.
 
--- Fewest steps on either side of a split: what the last tenth of a run does can't be told from wandering.
-create or replace macro shortest_segment(n) as case when n >= 24 then greatest(8, n // 10) else greatest(3, n // 4) end;
+-- Fewest steps on either side of a split: what the last eighth of a run does can't be told from wandering.
+create or replace macro shortest_segment(n) as case when n >= 24 then greatest(8, n // 8) else greatest(3, n // 4) end;
 
 -- Squares left over by a split: weight and weighted sum of the left side, of all, and weighted squares of all.
 create or replace macro weighted_sse(left_weight, left_sum, weight, total, squares) as

@@ -8,6 +8,11 @@ create or replace macro prior_inflation() as 3.0;
 -- Autocorrelation alone multiplies the variance of a mean by this much.
 create or replace macro ar_inflation(autocorrelation) as (1.0 + autocorrelation) / (1.0 - autocorrelation);
 
+-- What a pair adds to the inflation of its replicates when it is more autocorrelated than they are: nothing within
+-- two standard errors, beyond them gradually, lest chance costs power.
+create or replace macro excess_inflation(own, known, n) as
+ar_inflation(known + greatest(0.0, least(own - known, 2.0 * (own - known - 2.0 / sqrt(n))))) / ar_inflation(known);
+
 -- Where the candidate's stack has no replicates, how its runs wander is taken from the baseline's, never for little.
 create or replace macro one_sided_inflation(inflation) as greatest(inflation, 2.5);
 
@@ -30,8 +35,9 @@ case when is_large then 1.0 when is_one_sided then 1.5 else 1.3 end;
 -- are apart by rounding alone; a weight that believed it would call any offset a change.
 create or replace macro noise_at_step(variance, plateau) as greatest(variance, 0.25 * plateau);
 
--- A value that is further from the middle than so many sigma counts as just so far: one spike is no change of level.
-create or replace macro drawn_in(x, sigma) as least(greatest(x, -6.0 * sigma), 6.0 * sigma);
+-- A value that is further from the middle than so many sigma counts as just so far: one spike is no change of level,
+-- and noise with heavy tails tests like any other.
+create or replace macro drawn_in(x, sigma) as least(greatest(x, -2.5 * sigma), 2.5 * sigma);
 
 -- A change of time that counts: the medians before and after are 25% apart, and their difference is still 15% when
 -- two of its standard errors are taken off. Slow spells of a shared machine reach 30% for some 15 steps, so both
