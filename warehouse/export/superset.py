@@ -164,6 +164,7 @@ def _dataset(
 def _column(name: str, kind: str, description: str, is_duckdb: bool) -> dict:
     return {
         "column_name": name,
+        "verbose_name": name.replace("_", " "),
         "type": kind if is_duckdb else postgres_type(kind).upper(),
         "is_dttm": kind.startswith("TIMESTAMP"),
         "is_active": True,

@@ -16,6 +16,7 @@ _KINDS = {
     "line": "echarts_timeseries_line",
 }
 _DRAWN = ("bar", "line")
+_TEXT_ROW = "ROW-0"
 _ROW_LIMIT = 1_000
 _DRAWN_ROW_LIMIT = 50_000
 _DRAWN_SETTINGS = {
@@ -83,7 +84,7 @@ def _params(chart: dict) -> dict[str, Any]:
     metrics = [_metric(label, sql) for label, sql in chart.get("metrics", {}).items()]
     order = chart.get("order", {})
     if kind == "number":
-        params |= {"metric": metrics[0], "subheader": chart["about"], "y_axis_format": ",d"}
+        params |= {"metric": metrics[0], "y_axis_format": ",d"}
     elif kind in _DRAWN:
         params |= _DRAWN_SETTINGS | {"x_axis": chart["x"], "groupby": chart["series"], "metrics": metrics}
     elif "columns" in chart:
@@ -158,6 +159,7 @@ def dashboard_file(board: dict, charts: list[dict], names: UUID) -> dict:
         "position": _position(board, numbers, names),
         "metadata": {
             "color_scheme": "supersetColors",
+            "label_colors": board["colours"],
             "cross_filters_enabled": True,
             "native_filter_configuration": [_filter(entry, numbers, names) for entry in board["filters"]],
             "refresh_frequency": 0,
@@ -174,9 +176,10 @@ def _position(board: dict, numbers: dict[str, int], names: UUID) -> dict:
     position: dict[str, Any] = {
         "DASHBOARD_VERSION_KEY": "v2",
         "ROOT_ID": {"type": "ROOT", "id": "ROOT_ID", "children": ["GRID_ID"]},
-        "GRID_ID": {"type": "GRID", "id": "GRID_ID", "children": rows, "parents": ["ROOT_ID"]},
+        "GRID_ID": {"type": "GRID", "id": "GRID_ID", "children": [_TEXT_ROW, *rows], "parents": ["ROOT_ID"]},
         "HEADER_ID": {"type": "HEADER", "id": "HEADER_ID", "meta": {"text": board["title"]}},
     }
+    position |= _text_row(board["text"])
     for row, entry in zip(rows, board["rows"], strict=True):
         places = {name: f"CHART-{numbers[name]}" for name in entry["charts"]}
         position[row] = {
@@ -203,6 +206,25 @@ def _position(board: dict, numbers: dict[str, int], names: UUID) -> dict:
     return position
 
 
+def _text_row(text: str) -> dict[str, Any]:
+    return {
+        _TEXT_ROW: {
+            "type": "ROW",
+            "id": _TEXT_ROW,
+            "children": ["MARKDOWN-0"],
+            "parents": ["ROOT_ID", "GRID_ID"],
+            "meta": {"background": "BACKGROUND_TRANSPARENT"},
+        },
+        "MARKDOWN-0": {
+            "type": "MARKDOWN",
+            "id": "MARKDOWN-0",
+            "children": [],
+            "parents": ["ROOT_ID", "GRID_ID", _TEXT_ROW],
+            "meta": {"code": text, "width": 12, "height": 14},
+        },
+    }
+
+
 def _filter(entry: dict, numbers: dict[str, int], names: UUID) -> dict:
     applies_to = entry.get("charts", list(numbers))
     is_several = entry.get("several", False)
@@ -216,6 +238,8 @@ def _filter(entry: dict, numbers: dict[str, int], names: UUID) -> dict:
             {"datasetUuid": named_uuid(names, "dataset", entry["dataset"]), "column": {"name": entry["column"]}}
         ],
         "adhoc_filters": [_where(entry["where"])] if "where" in entry else [],
+        # The charts wait until the first value is known.
+        "requiredFirst": not is_several,
         "controlValues": {
             "multiSelect": is_several,
             # A curve of several pairs or metrics at once says nothing.

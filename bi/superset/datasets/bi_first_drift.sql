@@ -5,11 +5,13 @@ select
     drifts.pair_id, -- the pair
     drifts.migration, -- its migration
     pairs.migration || ': ' || pairs.candidate_run_name || ' against ' || pairs.baseline_run_name as pair, -- its name
-    drifts.rank, -- 1 for the metric that drifted first
+    drifts.rank as drift_rank, -- 1 for the metric that drifted first
     drifts.metric_id, -- the metric
     drifts.metric, -- its name
     drifts.stage, -- stage that a first drift of the metric points to
     drifts.step_axis, -- which counter the steps count
+    cast(drifts.onset_step as varchar) || ' (' || cast(drifts.onset_step_low as varchar) || ' to '
+    || cast(drifts.onset_step_high as varchar) || ')' as onset, -- step from which on it is off, with its interval
     drifts.onset_step, -- step from which on it is off
     drifts.onset_step_low, -- lower end of the interval of that step
     drifts.onset_step_high, -- upper end of the interval of that step
