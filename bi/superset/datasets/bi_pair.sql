@@ -18,7 +18,8 @@ first_drift as (
     select
         pair_id,
         onset_step_low,
-        onset_step_high
+        onset_step_high,
+        cast(onset_step_low as varchar) || ' to ' || cast(onset_step_high as varchar) as onset_interval
     from mart_first_drift
     where rank = 1
 )
@@ -36,10 +37,8 @@ select
     verdicts.grade, -- how sure the verdict is, A to D
     verdicts.first_stage as stage, -- stage that the first drift points to
     verdicts.first_metric as metric, -- metric that drifted first
-    cast(verdicts.first_onset_step as varchar) || coalesce(
-        ' (' || cast(first_drift.onset_step_low as varchar) || ' to ' || cast(first_drift.onset_step_high as varchar) || ')',
-        ''
-    ) as onset, -- step from which on it is off, with its interval
+    cast(verdicts.first_onset_step as varchar)
+    || coalesce(' (' || first_drift.onset_interval || ')', '') as onset, -- step from which on it is off, with its interval
     verdicts.first_onset_step as onset_step, -- step from which on it is off
     first_drift.onset_step_low, -- lower end of the interval of that step
     first_drift.onset_step_high, -- upper end of the interval of that step

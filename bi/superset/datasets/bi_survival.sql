@@ -1,4 +1,4 @@
--- Share of pairs without onset up to a step (Kaplan-Meier), by version of a component; every curve begins with all pairs.
+-- Share of pairs without onset up to a step (Kaplan-Meier), by component; every curve begins with all pairs.
 -- grain: component_kind, arm, metric_group, onset_kind, duration
 -- materialized: view
 select
