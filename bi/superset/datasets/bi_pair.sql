@@ -38,7 +38,7 @@ select
     verdicts.first_stage as stage, -- stage that the first drift points to
     verdicts.first_metric as metric, -- metric that drifted first
     cast(verdicts.first_onset_step as varchar)
-    || coalesce(' (' || first_drift.onset_interval || ')', '') as onset, -- step from which on it is off, with its interval
+    || coalesce(' (' || first_drift.onset_interval || ')', '') as onset, -- step from which on it is off (interval)
     verdicts.first_onset_step as onset_step, -- step from which on it is off
     first_drift.onset_step_low, -- lower end of the interval of that step
     first_drift.onset_step_high, -- upper end of the interval of that step
