@@ -14,8 +14,9 @@ _KINDS = {
     "table": "table",
     "bar": "echarts_timeseries_bar",
     "line": "echarts_timeseries_line",
+    "steps": "echarts_timeseries_step",
 }
-_DRAWN = ("bar", "line")
+_DRAWN = ("bar", "line", "steps")
 _TEXT_ROW = "ROW-0"
 _ROW_LIMIT = 1_000
 _DRAWN_ROW_LIMIT = 50_000
@@ -87,6 +88,7 @@ def _params(chart: dict) -> dict[str, Any]:
         params |= {"metric": metrics[0], "y_axis_format": ",d"}
     elif kind in _DRAWN:
         params |= _DRAWN_SETTINGS | {"x_axis": chart["x"], "groupby": chart["series"], "metrics": metrics}
+        params |= {"seriesType": "end"} if kind == "steps" else {}
     elif "columns" in chart:
         sorting = [json.dumps([column, ascending]) for column, ascending in order.items()]
         params |= {"query_mode": "raw", "all_columns": chart["columns"], "order_by_cols": sorting}
@@ -220,7 +222,7 @@ def _text_row(text: str) -> dict[str, Any]:
             "id": "MARKDOWN-0",
             "children": [],
             "parents": ["ROOT_ID", "GRID_ID", _TEXT_ROW],
-            "meta": {"code": text, "width": 12, "height": 14},
+            "meta": {"code": text, "width": 12, "height": 10},
         },
     }
 
