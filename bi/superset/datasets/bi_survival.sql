@@ -60,5 +60,5 @@ inner join steps
         curves.metric_group = steps.metric_group
         and curves.onset_kind = steps.onset_kind
         and curves.duration <= steps.duration
-        and steps.duration <= ends.duration
+        and ends.duration >= steps.duration
 group by curves.component_kind, curves.arm, curves.metric_group, curves.onset_kind, steps.duration
