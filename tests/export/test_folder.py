@@ -158,5 +158,5 @@ def test_one_folder_holds_one_format(published, tmp_path):
 
 def test_a_folder_that_can_not_be_written_is_named(published, tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(ExportError, match="file.out: the export can't be written"):
+    with pytest.raises(ExportError, match=r"file.out: the export can't be written"):
         export_parquet(published, tmp_path / "file" / "out")
