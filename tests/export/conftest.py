@@ -1,6 +1,5 @@
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,26 +40,31 @@ def put_migration(home: Path, project: Project, migration: str, shift: float, co
 
 
 @pytest.fixture(scope="session")
-def project() -> Project:
-    return load_project(project_folder("models"), schema_files(), macro_files())
+def stages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Published files of one warehouse: with migration a alone, with a second one, and after a log of a changed."""
+    home = tmp_path_factory.mktemp("stages")
+    project = load_project(project_folder("models"), schema_files(), macro_files())
+    found = {}
+    for stage, migration, shift in (("one", "a", 0.1), ("two", ODD, 0.2), ("changed", "a", 0.3)):
+        current = put_migration(home, project, migration, shift, stage[:1])
+        found[stage] = Path(shutil.copy(current, home / f"{stage}.duckdb"))
+    return found
 
 
 @pytest.fixture
-def put(tmp_path: Path, project: Project) -> Callable[..., Path]:
-    """The function that puts a migration into the warehouse of the test."""
-    return partial(put_migration, tmp_path, project)
+def publish_stage(stages: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
+    """The function that swaps a stage in as the published file of the test."""
 
+    def swap(stage: str) -> Path:
+        target = tmp_path / "published" / "firstdrift.duckdb"
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy(stages[stage], target.with_suffix(".draft")).replace(target)
+        return target
 
-@pytest.fixture(scope="session")
-def two_migrations(tmp_path_factory: pytest.TempPathFactory, project: Project) -> Path:
-    home = tmp_path_factory.mktemp("two_migrations")
-    put_migration(home, project, "a", 0.1)
-    put_migration(home, project, ODD, 0.2)
-    return home
+    return swap
 
 
 @pytest.fixture
-def published(two_migrations: Path, tmp_path: Path) -> Path:
+def published(publish_stage: Callable[[str], Path]) -> Path:
     """A published file of two migrations, with values that are not finite, long integers, and odd names."""
-    shutil.copytree(two_migrations, tmp_path, dirs_exist_ok=True)
-    return tmp_path / "published" / "firstdrift.duckdb"
+    return publish_stage("two")

@@ -67,13 +67,13 @@ def test_tables_lie_by_migration_below_a_stable_name(published, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
-def test_only_what_changed_is_written(put, published, tmp_path, form):
+def test_only_what_changed_is_written(publish_stage, published, tmp_path, form):
     folder = tmp_path / "out"
     first = export_folder(published, folder, form)
     assert first.is_new
     assert not export_folder(published, folder, form).is_new
     before = {path.relative_to(folder / "current"): path.stat().st_ino for path in files_of(folder)}
-    put("a", 0.3, content="2")
+    publish_stage("changed")
     second = export_folder(published, folder, form)
     after = {path.relative_to(folder / "current"): path.stat().st_ino for path in files_of(folder)}
     rewritten = {path for path in after if before.get(path) != after[path]}
@@ -81,7 +81,7 @@ def test_only_what_changed_is_written(put, published, tmp_path, form):
     parts = {path for path in rewritten if path.parent.name.startswith("migration=")}
     assert {path.parent.name for path in parts} == {"migration=a"}
     assert Path("fct_metric/migration=a") / f"data.{form}" in parts
-    assert "dim_metric" not in second.written
+    assert "dim_rule" not in second.written
     for table, rows in published_rows(published).items():
         assert summary(exported_rows(folder, form, published)[table]) == summary(rows), table
 
@@ -90,17 +90,12 @@ def files_of(folder: Path) -> list[Path]:
     return [path for path in (folder / "current").rglob("*") if path.is_file()]
 
 
-def test_a_migration_that_is_gone_leaves_no_file(put, published, tmp_path):
+def test_a_migration_that_is_gone_leaves_no_file(publish_stage, published, tmp_path):
     folder = tmp_path / "out"
     export_parquet(published, folder)
-    (tmp_path / "lake").rename(tmp_path / "old_lake")
-    published.parent.rename(tmp_path / "old_published")
-    (tmp_path / "warehouse.duckdb").unlink()
-    export_parquet(put("a", 0.1), folder)
-    assert {path.parent.name for path in files_of(folder) if "=" in path.parent.name} <= {
-        "migration=a",
-        "migration=__HIVE_DEFAULT_PARTITION__",
-    }
+    export_parquet(publish_stage("one"), folder)
+    folders = {path.parent.name for path in files_of(folder) if "=" in path.parent.name}
+    assert folders <= {"migration=a", "migration=__HIVE_DEFAULT_PARTITION__"}
 
 
 # Kills itself, with no chance to tidy up, after the fifth table.
@@ -132,11 +127,11 @@ def export_and_be_killed(published: Path, target: Path, form: str) -> None:
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
-def test_a_killed_export_leaves_the_previous_one_whole(put, published, tmp_path):
+def test_a_killed_export_leaves_the_previous_one_whole(publish_stage, published, tmp_path):
     folder = tmp_path / "out"
     export_parquet(published, folder)
     expected = {table: summary(rows) for table, rows in published_rows(published).items()}
-    put("a", 0.3, content="2")
+    publish_stage("changed")
     export_and_be_killed(published, folder, "parquet")
     assert list(folder.glob(".draft-*")), "the export was not under way"
     for table, rows in exported_rows(folder, "parquet", published).items():

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import duckdb
@@ -181,9 +181,13 @@ def _keys(con: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, ...]]:
     declared = con.execute(
         "select table_name, constraint_column_names from duckdb_constraints() where constraint_type = 'PRIMARY KEY'"
     ).fetchall()
+    return {**_grains(), **_LOADED_KEYS, **{name: tuple(columns) for name, columns in declared}}
+
+
+@cache
+def _grains() -> dict[str, tuple[str, ...]]:
     project = load_project(project_folder("models"), schema_files(), macro_files())
-    grains = {model.name: model.grain for model in project.models}
-    return {**grains, **_LOADED_KEYS, **{name: tuple(columns) for name, columns in declared}}
+    return {model.name: model.grain for model in project.models}
 
 
 def _table(con: duckdb.DuckDBPyConnection, name: str, keys: dict[str, tuple[str, ...]]) -> Table:
