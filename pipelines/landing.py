@@ -1,24 +1,25 @@
 """From landing to the lake: find the migrations, read the logs that changed, write them down.
 
-Here belongs the way from a manifest to Parquet files. Formats belong to `pipelines.ingest`, the star to
-`warehouse.load`.
+Here belongs the way from a manifest to the records of its runs. Reading one run belongs to `pipelines.intake`, formats
+to `pipelines.ingest`, the star to `warehouse.load`.
 """
 
-import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from pipelines.ingest.base import LogError, issues_table
-from pipelines.ingest.registry import detect, log_files, read_log
+from pipelines.ingest.base import LogError
+from pipelines.ingest.registry import detect
+from pipelines.intake import Job, Outcome, fingerprints, hash_of, take_in
 from pipelines.manifest import MANIFEST_NAME, Manifest, ManifestError, RunEntry, infer_manifest, read_manifest
+from pipelines.run_facts import TOLD, components_of, conflicts
 from warehouse import lake as lake_files
-from warehouse.lake import Component, MigrationRecord, RunRecord
+from warehouse.lake import MigrationRecord, RunRecord
 
-# Part of the test whether a stored log must be read again: raise it when a reader's result changes.
-READER_VERSION = "1"
+# Part of the test whether a stored log must be read again: raise it when a reader's result or its state changes.
+READER_VERSION = "2"
 _LOOSE = "landing"
 _PARALLEL_FROM = 64
 
@@ -148,45 +149,32 @@ def ingest_migration(manifest: Manifest, lake: Path, report: Callable[[str], Non
     )
 
 
-@dataclass(frozen=True)
-class _Job:
-    migration: str
-    entry: RunEntry
-    files: tuple[Path, ...]
-    content_hash: str
-    must_read: bool
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    run: str
-    log_format: str = ""
-    log_precision: str = ""
-    framework: str = ""
-    status: str = "unknown"
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    issue_count: int = 0
-    point_count: int = 0
-    error: str = ""
-
-
 def _none(manifest: Manifest) -> MigrationRecord:
     return MigrationRecord(manifest.migration, ())
 
 
-def _jobs(manifest: Manifest, known: dict[str, RunRecord]) -> tuple[list[_Job], list[Failure]]:
-    jobs: list[_Job] = []
+def _jobs(manifest: Manifest, known: dict[str, RunRecord]) -> tuple[list[Job], list[Failure]]:
+    jobs: list[Job] = []
     failures: list[Failure] = []
     for entry in manifest.runs:
         try:
             paths = resolve_log(manifest, entry)
-            digest = content_hash(paths, entry.columns)
+            files = fingerprints(paths)
         except (ManifestError, LogError, OSError) as error:
             failures.append(Failure(manifest.migration, entry.name, str(error)))
             continue
         old = known.get(entry.name)
-        same = old is not None and old.content_hash == digest and old.reader_version == READER_VERSION
-        jobs.append(_Job(manifest.migration, entry, tuple(paths), digest, not same))
+        digest = hash_of(files, entry.columns)
+        readable = old if old is not None and old.reader_version == READER_VERSION else None
+        job = Job(
+            migration=manifest.migration,
+            entry=entry,
+            paths=tuple(paths),
+            files=files,
+            content_hash=digest,
+            known_hash=readable.content_hash if readable else "",
+        )
+        jobs.append(job)
     return jobs, failures
 
 
@@ -210,52 +198,23 @@ def resolve_log(manifest: Manifest, entry: RunEntry) -> list[Path]:
     return found
 
 
-def content_hash(paths: Iterable[Path], columns: tuple[str, ...] = ()) -> str:
-    """Return the SHA-256 over names and bytes of the files of a log."""
-    digest = hashlib.sha256("\x1f".join(columns).encode())
-    for path in paths:
-        for file in log_files(path):
-            digest.update(file.name.encode() + b"\0")
-            with file.open("rb") as stream:
-                digest.update(hashlib.file_digest(stream, "sha256").digest())
-    return digest.hexdigest()
-
-
-def _read_all(jobs: list[_Job], lake: Path, report: Callable[[str], None] | None) -> Iterable[_Outcome]:
+def _read_all(jobs: list[Job], lake: Path, report: Callable[[str], None] | None) -> Iterable[Outcome]:
     if len(jobs) < _PARALLEL_FROM:
         for job in jobs:
-            outcome = _read_one(job, lake)
+            outcome = take_in(job, lake)
             if report:
                 report(job.entry.name)
             yield outcome
         return
     # spawn: a forked copy of a process with DuckDB or Dagster threads in it can hang.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        for outcome in pool.map(_read_one, jobs, [lake] * len(jobs), chunksize=8):
+        for outcome in pool.map(take_in, jobs, [lake] * len(jobs), chunksize=8):
             if report:
                 report(outcome.run)
             yield outcome
 
 
-def _read_one(job: _Job, lake: Path) -> _Outcome:
-    try:
-        log = read_log(list(job.files), columns=job.entry.columns or None, run=job.entry.name)
-    except (LogError, OSError) as error:
-        return _Outcome(job.entry.name, error=str(error))
-    lake_files.write_run(lake, job.migration, job.entry.name, job.content_hash, log.points, issues_table(log.issues))
-    return _Outcome(
-        run=job.entry.name,
-        log_format=log.log_format,
-        log_precision=log.log_precision,
-        framework=log.framework,
-        status=log.status,
-        metadata={key: str(value) for key, value in log.metadata.items()},
-        issue_count=len(log.issues),
-        point_count=log.points.num_rows,
-    )
-
-
-def _record(manifest: Manifest, job: _Job, fresh: _Outcome | None, known: RunRecord | None) -> RunRecord:
+def _record(manifest: Manifest, job: Job, fresh: Outcome | None, known: RunRecord | None) -> RunRecord:
     """Return what the lake is to know of a run: the manifest's word, and the log's as read now or before."""
     entry = job.entry
     if fresh is not None:
@@ -270,14 +229,14 @@ def _record(manifest: Manifest, job: _Job, fresh: _Outcome | None, known: RunRec
             framework=fresh.framework,
             status=fresh.status,
             config_hash=metadata.get("config_hash", ""),
-            recipe={key: metadata[key] for key in _TOLD if key in metadata},
+            recipe={key: metadata[key] for key in TOLD if key in metadata},
             found=components_of(metadata),
             reader_version=READER_VERSION,
         )
     else:
         assert known is not None, "a run that is not read again is known"
         read = known
-    told = {key: value for key, value in read.recipe.items() if key in _TOLD}
+    told = {key: value for key, value in read.recipe.items() if key in TOLD}
     return replace(
         read,
         role=entry.role,
@@ -288,60 +247,6 @@ def _record(manifest: Manifest, job: _Job, fresh: _Outcome | None, known: RunRec
         components=entry.components,
         recipe={**told, **manifest.recipe, **entry.recipe},
     )
-
-
-# Facts of the recipe that a log may tell.
-_TOLD = ("model", "seed")
-# How the facts that logs tell are named as components: kind, and name where the fact is a version.
-_COMPONENTS: Mapping[str, tuple[str, str]] = {
-    "accelerator": ("hardware", ""),
-    "driver": ("driver", "driver"),
-    "cuda": ("compute_stack", "CUDA"),
-    "cann": ("compute_stack", "CANN"),
-    "rocm": ("compute_stack", "ROCm"),
-    "verl": ("framework", "verl"),
-    "trl": ("framework", "trl"),
-    "rollout_engine": ("rollout_engine", ""),
-    "vllm": ("rollout_engine", "vllm"),
-    "sglang": ("rollout_engine", "sglang"),
-    "vllm_ascend": ("library", "vllm_ascend"),
-    "attention_kernel": ("attention_kernel", ""),
-    "collectives": ("collectives", ""),
-    "precision": ("precision", ""),
-    "torch": ("library", "torch"),
-    "torch_npu": ("library", "torch_npu"),
-    "transformers": ("library", "transformers"),
-    "deterministic": ("switch", "deterministic"),
-}
-
-
-def components_of(metadata: Mapping[str, str]) -> tuple[Component, ...]:
-    """Return the components that the facts of a log name, one for each fact that is one."""
-    found = []
-    for key, value in sorted(metadata.items()):
-        kind, name = _COMPONENTS.get(key, ("", ""))
-        # An engine whose version is told needs no second row with its bare name.
-        if kind and not (not name and value in metadata):
-            found.append(Component(kind, name or value, value if name else ""))
-    return tuple(found)
-
-
-def conflicts(run: RunRecord) -> list[str]:
-    """Return a sentence for each kind of component on which manifest and log disagree."""
-    sentences = []
-    for stated in run.components:
-        told = [c for c in run.found if c.kind == stated.kind]
-        if told and not any(_agree(stated, c) for c in told):
-            names = ", ".join(f"{c.name} {c.version}".strip() for c in told)
-            says = f"{stated.name} {stated.version}".strip()
-            sentences.append(f"{run.name}: the manifest says {stated.kind} {says}, the log {names}; the manifest wins.")
-    return sentences
-
-
-def _agree(stated: Component, told: Component) -> bool:
-    a, b = stated.name.casefold(), told.name.casefold()
-    same_version = not stated.version or not told.version or stated.version == told.version
-    return (a in b or b in a) and same_version
 
 
 def _notes(manifest: Manifest) -> tuple[str, ...]:

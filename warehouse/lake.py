@@ -1,11 +1,16 @@
-"""The lake: one immutable Parquet file for each run and content, and one JSON file for each migration.
+"""The lake: immutable Parquet parts of each run, a list of them for each content, one JSON file for each migration.
 
-The lake is the ground truth: the warehouse can be rebuilt from it alone. Reading logs and loading the
-star do not belong here.
+    <migration>/migration.json          the runs, each with the hash of its log's content
+    <migration>/<run>/<hash>.json       which parts hold that content, and how far the log was read for good
+    <migration>/<run>/<name>.parquet    points or issues, sorted within each row group
+
+A log that grew adds parts; the parts before stay. The lake is the ground truth: the warehouse can be rebuilt from it
+alone. Reading logs and loading the star do not belong here.
 """
 
 import json
 import os
+import secrets
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,6 +18,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from warehouse.contract import ISSUE_SCHEMA, POINT_SCHEMA
 
 _MIGRATION_FILE = "migration.json"
 _KEPT_VERSIONS = 2
@@ -82,28 +89,90 @@ class MigrationRecord:
     runs: tuple[RunRecord, ...]
 
 
-def points_path(lake: Path, migration: str, run: str, content_hash: str) -> Path:
-    """Return where the points of a run with this content lie."""
-    return lake / migration / run / f"{content_hash[:16]}.parquet"
+@dataclass(frozen=True)
+class RunContent:
+    """What the lake holds of a run's log.
+
+    Attributes:
+        points: Names of the parts with its points.
+        issues: Names of the parts with its parse issues.
+        reading: What the readers need to go on where they stopped, as they gave it; None where the log must be read
+            whole.
+    """
+
+    points: tuple[str, ...]
+    issues: tuple[str, ...]
+    reading: dict[str, Any] | None = None
 
 
-def issues_path(lake: Path, migration: str, run: str, content_hash: str) -> Path:
-    """Return where the parse issues of a run with this content lie."""
-    return lake / migration / run / f"{content_hash[:16]}.issues.parquet"
+def run_folder(lake: Path, migration: str, run: str) -> Path:
+    """Return where the parts of a run lie."""
+    return lake / migration / run
+
+
+def write_part(folder: Path, *tables: pa.Table) -> str:
+    """Write points or issues as a new part, which appears whole or not at all, and return its name.
+
+    Args:
+        folder: Of the run.
+        tables: Of one schema; each becomes a row group.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    name = f"{secrets.token_hex(8)}.parquet"
+    draft = folder / f".{name}.{os.getpid()}"
+    schema = tables[0].schema
+    # Texts recur, values do not; the schema that Arrow would add makes codes of texts when they are read.
+    texts = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_dictionary(f.type)]
+    with pq.ParquetWriter(draft, schema, compression="zstd", use_dictionary=texts, store_schema=False) as file:  # type: ignore[arg-type]
+        for table in tables:
+            file.write_table(table)
+    draft.replace(folder / name)
+    return name
+
+
+def read_part(folder: Path, name: str) -> pa.Table:
+    """Return a part as a table of `POINT_SCHEMA` or `ISSUE_SCHEMA`."""
+    table = pq.read_table(folder / name)
+    return table.cast(POINT_SCHEMA if "metric_name" in table.column_names else ISSUE_SCHEMA)
+
+
+def part_rows(folder: Path, name: str) -> int:
+    """Return how many rows a part has."""
+    return pq.read_metadata(folder / name).num_rows
+
+
+def write_content(lake: Path, migration: str, run: str, content_hash: str, content: RunContent) -> None:
+    """Say which parts hold the content of a run; the parts must be there already."""
+    _write_text(_content_path(lake, migration, run, content_hash), json.dumps(asdict(content), ensure_ascii=False))
+
+
+def read_content(lake: Path, migration: str, run: str, content_hash: str) -> RunContent:
+    """Return which parts hold the content of a run."""
+    return _content_at(_content_path(lake, migration, run, content_hash))
+
+
+def _content_at(path: Path) -> RunContent:
+    if not path.exists():  # a lake of the time when a run was one file of points and one of issues
+        return RunContent((f"{path.stem}.parquet",), (f"{path.stem}.issues.parquet",))
+    data = json.loads(path.read_text(encoding="utf-8"))
+    return RunContent(tuple(data["points"]), tuple(data["issues"]), data["reading"])
 
 
 def write_run(lake: Path, migration: str, run: str, content_hash: str, points: pa.Table, issues: pa.Table) -> None:
-    """Write the points and issues of a run; each file appears whole or not at all."""
-    target = points_path(lake, migration, run, content_hash)
+    """Write a run that was read at once."""
+    folder = run_folder(lake, migration, run)
+    content = RunContent((write_part(folder, points),), (write_part(folder, issues),))
+    write_content(lake, migration, run, content_hash, content)
+
+
+def _content_path(lake: Path, migration: str, run: str, content_hash: str) -> Path:
+    return run_folder(lake, migration, run) / f"{content_hash[:16]}.json"
+
+
+def _write_text(target: Path, text: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    # The points come last: their file is the sign that both are there.
-    _write_whole(issues, issues_path(lake, migration, run, content_hash))
-    _write_whole(points, target)
-
-
-def _write_whole(table: pa.Table, target: Path) -> None:
     draft = target.with_name(f".{target.name}.{os.getpid()}")
-    pq.write_table(table, draft, compression="zstd")
+    draft.write_text(text, encoding="utf-8")
     draft.replace(target)
 
 
@@ -117,22 +186,25 @@ def write_migration(lake: Path, record: MigrationRecord) -> bool:
     text = json.dumps(asdict(record), indent=1, sort_keys=True, ensure_ascii=False)
     if target.exists() and target.read_text(encoding="utf-8") == text:
         return False
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(target)
+    _write_text(target, text)
     for run in record.runs:
-        _prune(points_path(lake, record.name, run.name, run.content_hash))
+        _prune(_content_path(lake, record.name, run.name, run.content_hash))
     return True
 
 
 def _prune(current: Path) -> None:
-    """Delete all but the current and the newest earlier content of a run."""
-    versions = [p for p in current.parent.glob("*.parquet") if not p.name.endswith(".issues.parquet")]
-    earlier = sorted((p for p in versions if p != current), key=lambda p: p.stat().st_mtime)
+    """Delete all parts of a run but those of its current and its newest earlier content."""
+    earlier = sorted((p for p in current.parent.glob("*.json") if p != current), key=lambda p: p.stat().st_mtime)
     for path in earlier[: max(0, len(earlier) - (_KEPT_VERSIONS - 1))]:
-        path.with_suffix(".issues.parquet").unlink(missing_ok=True)
         path.unlink(missing_ok=True)
+    needed: set[str] = set()
+    for path in {current, *current.parent.glob("*.json")}:
+        content = _content_at(path)
+        reading = content.reading or {}
+        needed.update(content.points, content.issues, reading.get("points", ()), reading.get("issues", ()))
+    for path in current.parent.glob("*.parquet"):
+        if path.name not in needed:
+            path.unlink(missing_ok=True)
 
 
 def read_migration(lake: Path, name: str) -> MigrationRecord | None:

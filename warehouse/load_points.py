@@ -79,52 +79,52 @@ def load_points(
 
 
 def _stage_points(con: duckdb.DuckDBPyConnection, lake: Path, changed: list[StarRun]) -> None:
-    rows = [
-        {
-            "run_id": r.run_id,
-            "framework": r.record.framework,
-            "points": str(lake_files.points_path(lake, r.migration, r.record.name, r.record.content_hash)),
-            "issues": str(lake_files.issues_path(lake, r.migration, r.record.name, r.record.content_hash)),
-        }
-        for r in changed
-    ]
-    schema = pa.schema([(c, pa.int64() if c == "run_id" else pa.string()) for c in _STAGED])
-    con.register("staged_rows", pa.Table.from_pylist(rows, schema=schema))
-    con.execute("create or replace temp table staged_run as select * from staged_rows")
-    con.unregister("staged_rows")
-    if not rows:
-        con.execute(
-            """
-            create or replace temp table staged_point as
-            select 0::bigint as run_id, '' as framework, '' as metric_name, '' as step_axis, 0::integer as attempt,
-                0::bigint as step, 0::integer as write_no, 0::double as value, '' as value_kind, '' as raw_text,
-                0::double as wall_time, '' as source_file, 0::bigint as source_position
-            where false
-            """
-        )
-        return
+    """Bring the parts of the changed runs into `staged_point`, and their issues into `fct_parse_issue`."""
+    points, issues = [], []
+    for run in changed:
+        folder = lake_files.run_folder(lake, run.migration, run.record.name)
+        content = lake_files.read_content(lake, run.migration, run.record.name, run.record.content_hash)
+        for parts, rows in ((content.points, points), (content.issues, issues)):
+            rows += [{"run_id": run.run_id, "framework": run.record.framework, "part": str(folder / p)} for p in parts]
+    _register_parts(con, "staged_run", [{"run_id": r.run_id, "framework": "", "part": ""} for r in changed])
+    _register_parts(con, "staged_part", points)
     con.execute(
-        """
+        f"""
         create or replace temp table staged_point as
         select s.run_id, s.framework, p.* exclude (filename)
-        from read_parquet(?, filename = true) as p
-        inner join staged_run as s on p.filename = s.points
+        from {_PARTS if points else _NO_POINT} as p
+        inner join staged_part as s on p.filename = s.part
         """,
-        [[row["points"] for row in rows]],
+        [[row["part"] for row in points]] if points else [],
     )
     con.execute("delete from fct_parse_issue where run_id in (select run_id from staged_run)")
+    if not issues:
+        return
+    _register_parts(con, "staged_part", issues)
     con.execute(
-        """
+        f"""
         insert into fct_parse_issue
         select s.run_id, p.source_file, p.source_position, p.reason, p.snippet, p.lost_points
-        from read_parquet(?, filename = true) as p
-        inner join staged_run as s on p.filename = s.issues
+        from {_PARTS} as p
+        inner join staged_part as s on p.filename = s.part
         """,
-        [[row["issues"] for row in rows]],
+        [[row["part"] for row in issues]],
     )
 
 
-_STAGED = ("run_id", "framework", "points", "issues")
+_PARTS = "read_parquet(?, filename = true)"
+_NO_POINT = """(
+    select '' as metric_name, '' as step_axis, 0::integer as attempt, 0::bigint as step, 0::integer as write_no,
+        0::double as value, '' as value_kind, '' as raw_text, 0::double as wall_time, '' as source_file,
+        0::bigint as source_position, '' as filename
+    where false)"""
+_STAGED = pa.schema([("run_id", pa.int64()), ("framework", pa.string()), ("part", pa.string())])
+
+
+def _register_parts(con: duckdb.DuckDBPyConnection, table: str, rows: list[dict]) -> None:
+    con.register("staged_rows", pa.Table.from_pylist(rows, schema=_STAGED))
+    con.execute(f"create or replace temp table {table} as select * from staged_rows")
+    con.unregister("staged_rows")
 
 
 def _load_metrics(con: duckdb.DuckDBPyConnection, catalog: Catalog, *, is_new_catalog: bool) -> None:

@@ -6,7 +6,8 @@ import dagster as dg
 
 from pipelines.defs.ingestion import migrations
 from pipelines.ingest.base import LogError
-from pipelines.landing import content_hash, find_manifests, resolve_log
+from pipelines.intake import content_hash
+from pipelines.landing import find_manifests, resolve_log
 from pipelines.manifest import Manifest, ManifestError
 from pipelines.resources import WarehouseResource
 

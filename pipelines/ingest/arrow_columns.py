@@ -30,13 +30,13 @@ def texts(values: Sequence[str]) -> pa.Array:
     return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
 
 
-def coded_texts(codes: np.ndarray, values: Sequence[str], missing: np.ndarray | None = None) -> pa.Array:
-    """Return a column of texts from their codes.
+def codes_of_texts(codes: np.ndarray, values: Sequence[str], missing: np.ndarray | None = None) -> pa.DictionaryArray:
+    """Return a column of texts as codes and the distinct texts.
 
     Args:
         codes: Index into `values` of each entry, shape (n,).
         values: The distinct texts.
         missing: Which are null, shape (n,).
     """
-    indices = numbers(codes.astype(np.int32), pa.int32(), missing)
-    return pa.DictionaryArray.from_arrays(indices, texts(values)).cast(pa.string())
+    indices = numbers(codes.astype(np.int32, copy=False), pa.int32(), missing)
+    return pa.DictionaryArray.from_arrays(indices, texts(values))

@@ -4,7 +4,7 @@ Here belong `RunLog`, `ParseIssue`, the reader's protocol, and the making of poi
 rules do not belong here: each format has a file of its own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,6 +17,8 @@ from warehouse.contract import DEFAULT_STEP_AXIS, ISSUE_SCHEMA, POINT_SCHEMA
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from pipelines.ingest.draft import Draft, LogFile
 
 SNIPPET_CHARS = 200
 
@@ -69,7 +71,12 @@ class RunLog:
 
 
 class Reader(Protocol):
-    """What a log format provides; a module of `pipelines.ingest` with these three names is a reader."""
+    """What a log format provides; a module of `pipelines.ingest` with these three names is a reader.
+
+    It may have three more. `files(path)` returns the files of a run that is a folder, in the order of reading;
+    `units(path)` what `scan` takes, where that is not a file; `proof(log)` what the part of a store before a mark is
+    recognised by, where its bytes don't tell.
+    """
 
     NAME: str
 
@@ -77,8 +84,12 @@ class Reader(Protocol):
         """Tell by content whether `path` (a file or a folder) holds this format."""
         ...
 
-    def read(self, path: Path) -> RunLog:
-        """Read the run at `path`.
+    def scan(self, log: "LogFile") -> "Iterator[Draft]":
+        """Read a file, in the order of writing, from the mark of `log` on.
+
+        The draft is yielded every few hundred thousand points, and at least once. A yield behind `Draft.settle` says
+        that all that was found is there for good and that a later pass can begin there. What is added behind the last
+        yield is provisional: it is read again once the file has grown. A reader that never settles is read whole.
 
         Raises:
             LogError: If nothing of it can be read.
@@ -97,15 +108,6 @@ def issues_table(issues: Sequence[ParseIssue]) -> pa.Table:
         numbers(lost, pa.int64(), lost < 0),
     ]
     return pa.table(columns, schema=ISSUE_SCHEMA)
-
-
-def value_kinds(values: np.ndarray) -> np.ndarray:
-    """Return the kind of each double of a 1-D array as an object array of names."""
-    kinds = np.full(values.shape, "finite", dtype=object)
-    kinds[np.isnan(values)] = "nan"
-    kinds[np.isposinf(values)] = "pos_inf"
-    kinds[np.isneginf(values)] = "neg_inf"
-    return kinds
 
 
 def point_table(frame: "pl.DataFrame") -> pa.Table:

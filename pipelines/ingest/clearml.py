@@ -7,15 +7,16 @@ difference and all parameters.
 """
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from pipelines.ingest import metadata
-from pipelines.ingest.base import LogError, RunLog
-from pipelines.ingest.points import Draft, assemble
-from pipelines.ingest.sources import head, lines, text_of
+from pipelines.ingest.base import LogError
+from pipelines.ingest.draft import Draft, LogFile
+from pipelines.ingest.sources import Line, head, read_lines, text_of
 from pipelines.ingest.text_number import from_json, whole_step
 
 NAME = "clearml"
@@ -42,27 +43,24 @@ def files(path: Path) -> list[Path]:
     return found
 
 
-def read(path: Path) -> RunLog:
-    """Read one session."""
-    return assemble(NAME, [scan(file) for file in files(path)])
+def scan(log: LogFile) -> Iterator[Draft]:
+    """Yield the points of one metrics file in the order of writing."""
+    draft = log.draft()
+    draft.metadata.update(_parameters(log.path.parent / "task.json"))
 
-
-def scan(path: Path, source: str | None = None) -> Draft:
-    """Return the points of one metrics file in the order of writing."""
-    draft = Draft(metadata=_parameters(path.parent / "task.json"))
-    source = source or path.name
-    for line in lines(path, source, draft):
-        place = (source, line.number)
+    def take(line: Line) -> None:
+        place = (log.source, line.number)
         if not line.body.strip():
-            continue
+            return
         try:
             events = orjson.loads(line.body)
         except ValueError:
             draft.issue(place, "the line is no JSON" if line.whole else "the file ends within this line")
-            continue
+            return
         for event in events if isinstance(events, list) else [events]:
             _scan_event(draft, event, place)
-    return draft
+
+    return read_lines(log, draft, take)
 
 
 def _found(path: Path) -> list[Path]:

@@ -10,13 +10,13 @@ break: nobody can tell whether its digits are all there.
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.ingest import metadata
-from pipelines.ingest.base import RunLog
-from pipelines.ingest.points import Draft, assemble
+from pipelines.ingest.draft import Draft, LogFile
 from pipelines.ingest.printed_config import PrintedConfig
-from pipelines.ingest.sources import Line, head, lines, looks_like_text, open_log, text_of
+from pipelines.ingest.sources import Line, find_in_text, read_lines, text_of
 from pipelines.ingest.text_number import from_text, whole_step
 
 NAME = "verl_console"
@@ -26,28 +26,11 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _RAY_REPEAT = re.compile(r"\s*\[repeated \d+x across cluster\].*$")
 _PROCESS = re.compile(rb"pid=(\d+)[,)]")
 _THREE_DECIMALS = re.compile(r"-?\d+\.\d{3}")
-_SNIFF_PIECE = 1 << 20
 
 
 def sniff(path: Path) -> bool:
     """Tell whether a line of a step stands anywhere in the text."""
     return find_in_text(path, _START)
-
-
-def find_in_text(path: Path, pattern: re.Pattern[bytes]) -> bool:
-    """Tell whether a pattern stands anywhere in a text file; False for other files."""
-    if not looks_like_text(head(path, 4096)):
-        return False
-    carry = b""
-    try:
-        with open_log(path) as file:
-            while piece := file.read(_SNIFF_PIECE):
-                if pattern.search(carry + piece):
-                    return True
-                carry = piece[-4096:]
-    except (OSError, EOFError):
-        return False
-    return False
 
 
 def note_process(draft: Draft, prefix: bytes, last: bytes) -> bytes:
@@ -74,25 +57,21 @@ def plain_text(body: bytes) -> str:
     return _ANSI.sub("", text_of(body)).split("\r")[0]
 
 
-def read(path: Path) -> RunLog:
-    """Read one file."""
-    return assemble(NAME, [scan(path)])
+def scan(log: LogFile) -> Iterator[Draft]:
+    """Yield the points of one file in the order of writing."""
+    draft = log.draft(log_precision="decimal3", framework="verl")
+    config = PrintedConfig.resumed(log)
+    process = log.since.state.get("process", "").encode()
 
-
-def scan(path: Path, source: str | None = None) -> Draft:
-    """Return the points of one file in the order of writing."""
-    draft = Draft(log_precision="decimal3", framework="verl")
-    source = source or path.name
-    process = b""
-    config = PrintedConfig()
-    for line in lines(path, source, draft):
-        if not config.done:
-            config.feed(line.body)
+    def take(line: Line) -> None:
+        nonlocal process
+        if not config.done and config.feed(line.body):
+            draft.metadata.update(metadata.from_config(config.found))
         if b"step:" in line.body and (start := _START.search(line.body)) is not None:
             process = note_process(draft, line.body[: start.start()], process)
-            _scan_line(draft, line, start, (source, line.number))
-    draft.metadata.update(metadata.from_config(config.found))
-    return draft
+            _scan_line(draft, line, start, (log.source, line.number))
+
+    return read_lines(log, draft, take, lambda: {"process": process.decode(), **config.state()})
 
 
 def _scan_line(draft: Draft, line: Line, start: re.Match[bytes], place: tuple[str, int]) -> None:

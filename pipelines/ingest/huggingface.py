@@ -7,12 +7,13 @@ step is an issue. There is no time in this file.
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pipelines.ingest.base import LogError, RunLog
-from pipelines.ingest.points import Draft, assemble
-from pipelines.ingest.sources import head, open_log, text_of
+from pipelines.ingest.base import LogError
+from pipelines.ingest.draft import Draft, LogFile
+from pipelines.ingest.sources import head, open_log, pieces, text_of
 from pipelines.ingest.verl_jsonl import scan_row
 
 NAME = "trainer_state"
@@ -36,41 +37,33 @@ def files(path: Path) -> list[Path]:
     return sorted(found, key=_steps_done)[-1:]
 
 
-def read(path: Path) -> RunLog:
-    """Read one state."""
-    return assemble(NAME, [scan(file) for file in files(path)])
-
-
-def scan(path: Path, source: str | None = None) -> Draft:
-    """Return the points of the history, row by row.
+def scan(log: LogFile) -> Iterator[Draft]:
+    """Yield the points of the history, row by row; the file is read whole.
 
     Raises:
         LogError: If the file is no whole JSON document.
     """
-    state, text = _load(path)
-    source = source or path.name
+    state, text = _load(log.path)
     history: list[Any] = state["log_history"]
-    draft = Draft()
+    draft = log.draft()
     places = _rows(text, len(history))
     for line, row in zip(places, history, strict=True):
         if isinstance(row, dict):
-            scan_row(draft, dict(row), (source, line))
+            scan_row(draft, dict(row), (log.source, line))
         else:
-            draft.issue((source, line), "an entry of log_history is no object", str(row))
+            draft.issue((log.source, line), "an entry of log_history is no object", str(row))
     maximum, done = state.get("max_steps"), state.get("global_step")
     draft.status = "finished" if isinstance(maximum, int) and maximum > 0 and done == maximum else "unknown"
-    return draft
+    yield draft
 
 
 def _is_state(path: Path) -> bool:
-    if head(path, 64).lstrip()[:1] != b"{":
+    beginning = head(path)
+    if beginning.lstrip()[:1] != b"{":
         return False
-    try:
-        with open_log(path) as file:
-            beginning = b'"log_history"' in file.read()
-    except (OSError, EOFError):
+    if not any(b'"log_history"' in piece for piece in pieces(path)):
         return False
-    return beginning and _loads(path)
+    return _loads(path)
 
 
 def _loads(path: Path) -> bool:

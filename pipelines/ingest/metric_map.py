@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pipelines.ingest.base import LogError, RunLog
-from pipelines.ingest.points import Draft, assemble
+from pipelines.ingest.base import LogError
+from pipelines.ingest.draft import Draft, LogFile
 from pipelines.ingest.sources import head, open_log, text_of
 from pipelines.ingest.text_number import from_json, whole_step
 
@@ -33,26 +33,19 @@ def sniff(path: Path) -> bool:
     return any(_series(entry) for entry in document.values())
 
 
-def read(path: Path) -> RunLog:
-    """Read one file."""
-    return assemble(NAME, [scan(path)])
-
-
-def scan(path: Path, source: str | None = None) -> Draft:
-    """Return the points of one file, metric by metric.
+def scan(log: LogFile) -> Iterator[Draft]:
+    """Yield the points of one file, metric by metric; the file is read whole.
 
     Raises:
         LogError: If the file is no such JSON.
     """
-    document, text = _load(path)
-    draft = Draft(
-        log_precision="text" if any("values" in e for e in document.values() if isinstance(e, dict)) else "float64"
-    )
-    source = source or path.name
+    document, text = _load(log.path)
+    megatron = any("values" in e for e in document.values() if isinstance(e, dict))
+    draft = log.draft(log_precision="text" if megatron else "float64")
     places = _lines_of_steps(text)
     for name, entry in document.items():
         for key, value in _series(entry):
-            place = (source, next(places.get((name, str(key)), iter(())), 1))
+            place = (log.source, next(places.get((name, str(key)), iter(())), 1))
             step, number = whole_step(key), from_json(value)
             if step is None:
                 draft.issue(place, f"the step {str(key)[:40]!r} of {name} is no whole number", str(value), 1)
@@ -60,7 +53,7 @@ def scan(path: Path, source: str | None = None) -> Draft:
                 draft.issue(place, f"the value of {name} at step {step} is no number", str(value), 1)
             else:
                 draft.add(name, step, number.value, number.raw, place)
-    return draft
+    yield draft
 
 
 def _load(path: Path) -> tuple[dict[str, Any], str]:

@@ -7,16 +7,17 @@ they go to the axis `system`. Deleted runs are left out. Where a store holds sev
 its name or identifier.
 """
 
+import sqlite3
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import yaml
 
 from pipelines.ingest import metadata
-from pipelines.ingest.base import RunLog
-from pipelines.ingest.points import Draft, assemble
-from pipelines.ingest.sources import lines, text_of
+from pipelines.ingest.draft import SLICE_POINTS, Draft, LogFile
+from pipelines.ingest.sources import Line, read_lines, text_of
 from pipelines.ingest.sqlite_store import choose, columns, connect
 from pipelines.ingest.text_number import from_text, whole_step
 from warehouse.contract import DEFAULT_STEP_AXIS
@@ -59,42 +60,57 @@ def units(path: Path) -> list[Path]:
     return [path]
 
 
-def read(path: Path, run: str | None = None) -> RunLog:
-    """Read one run of a store."""
-    return assemble(NAME, [scan(path, None, run)])
+def scan(log: LogFile) -> Iterator[Draft]:
+    """Yield the points of one run in the order of writing.
 
-
-def scan(path: Path, source: str | None = None, run: str | None = None) -> Draft:
-    """Return the points of one run in the order of writing.
-
-    Args:
-        path: SQLite file, or folder of a run, an experiment or a whole file store.
-        source: How the file is named in points and issues.
-        run: Name or identifier, where there are several.
+    The SQLite store is taken up behind the last row that was read; the folder is read whole.
 
     Raises:
         LogError: If it is not clear which run is meant, or the store is damaged.
     """
-    if path.is_dir():
-        return _scan_folder(path, run)
-    return _scan_sqlite(path, source or path.name, run)
+    return _scan_folder(log) if log.path.is_dir() else _scan_sqlite(log)
 
 
-def _scan_sqlite(path: Path, source: str, run: str | None) -> Draft:
-    draft = Draft()
-    with connect(path) as con:
-        alive = con.execute("select run_uuid, name, status from runs where lifecycle_stage is not 'deleted'").fetchall()
-        chosen = choose(path, {uuid: name or "" for uuid, name, _ in alive}, run)
-        draft.status = next((_STATUS.get(status, "unknown") for uuid, _, status in alive if uuid == chosen), "unknown")
-        params = con.execute("select key, value from params where run_uuid = ?", (chosen,)).fetchall()
+def proof(log: LogFile) -> str:
+    """Return what the rows before the mark are recognised by.
+
+    MLflow only adds rows. A deleted, replaced or reordered one changes their number or one of the sums.
+    """
+    with connect(log.path) as con:
+        sums = con.execute(
+            "select count(*), sum(rowid), sum(step), sum(timestamp), sum(is_nan), sum(length(key)), total(value) from "
+            "(select rowid, * from metrics where run_uuid = ? and rowid <= ? order by rowid)",
+            (_chosen(con, log)[0], log.since.offset),
+        ).fetchone()
+    return repr(sums)
+
+
+def _chosen(con: sqlite3.Connection, log: LogFile) -> tuple[str, object]:
+    """Return identifier and status of the run to read."""
+    alive = con.execute("select run_uuid, name, status from runs where lifecycle_stage is not 'deleted'").fetchall()
+    chosen = choose(log.path, {uuid: name or "" for uuid, name, _ in alive}, log.run)
+    return chosen, next(status for uuid, _, status in alive if uuid == chosen)
+
+
+def _scan_sqlite(log: LogFile) -> Iterator[Draft]:
+    draft = log.draft()
+    with connect(log.path) as con:
+        run, status = _chosen(con, log)
+        draft.status = _STATUS.get(status, "unknown")
+        params = con.execute("select key, value from params where run_uuid = ?", (run,)).fetchall()
         draft.metadata.update(metadata.from_config(dict(params)))
         rows = con.execute(
-            "select key, value, timestamp, step, is_nan, rowid from metrics where run_uuid = ? order by rowid",
-            (chosen,),
+            "select key, value, timestamp, step, is_nan, rowid from metrics where run_uuid = ? and rowid > ? "
+            "order by rowid",
+            (run, log.since.offset),
         )
+        last = log.since.offset
         while batch := rows.fetchmany(_FETCH):
-            _add_batch(draft, batch, source)
-    return draft
+            last = batch[-1][5]
+            _add_batch(draft, batch, log.source)
+            if len(draft) >= SLICE_POINTS:
+                yield draft.settle(last)
+        yield draft.settle(last)
 
 
 def _add_batch(draft: Draft, batch: list[tuple], source: str) -> None:
@@ -110,22 +126,19 @@ def _add_batch(draft: Draft, batch: list[tuple], source: str) -> None:
     names, values, times, steps, nan_flags, rowids = columns
     first = len(draft)
     codes = {name: draft.code(name) for name in dict.fromkeys(names)}
+    coded = np.fromiter(map(codes.__getitem__, names), dtype=np.int32, count=len(names))
     main, system = (draft.axes.setdefault(axis, len(draft.axes)) for axis in (DEFAULT_STEP_AXIS, SYSTEM_AXIS))
-    axes = {name: system if name.startswith("system/") else main for name in codes}
-    file = draft.files.setdefault(source, len(draft.files))
-    draft.name.extend([codes[name] for name in names])
-    draft.axis.extend([axes[name] for name in names])
-    draft.file.extend([file] * len(batch))
-    draft.step.extend(steps)
-    draft.position.extend(rowids)
-    draft.wall_time.frombytes((np.array(times, dtype=np.float64) / 1000.0).tobytes())
+    by_code = np.full(len(draft.names), main, dtype=np.int32)
+    by_code[[code for name, code in codes.items() if name.startswith("system/")]] = system
     stored = np.array(values, dtype=np.float64)
-    draft.value.frombytes(stored.tobytes())
-    flagged = np.array([bool(flag) for flag in nan_flags])
-    for at in np.flatnonzero(flagged | (np.abs(stored) >= _LARGEST)).tolist():
-        nan = bool(flagged[at])
-        draft.value[first + at] = float("nan") if nan else float("inf") if stored[at] > 0 else float("-inf")
-        draft.raw[first + at] = "is_nan" if nan else repr(float(stored[at]))
+    flagged = np.array(nan_flags, dtype=bool)
+    value = np.where(flagged, np.nan, stored)
+    value[stored >= _LARGEST], value[stored <= -_LARGEST] = np.inf, -np.inf
+    wall_time = np.array(times, dtype=np.float64) / 1000.0
+    position, step = np.array(rowids, dtype=np.int64), np.array(steps, dtype=np.int64)
+    draft.add_columns(coded, step, value, position, wall_time, source, by_code[coded])
+    for at in np.flatnonzero(~np.isfinite(value)).tolist():
+        draft.raw[first + at] = "is_nan" if flagged[at] else repr(float(stored[at]))
 
 
 def _is_sound(row: tuple) -> bool:
@@ -145,13 +158,14 @@ def _meta(folder: Path) -> dict:
     return content if isinstance(content, dict) else {}
 
 
-def _scan_folder(path: Path, run: str | None) -> Draft:
-    metas = {folder: _meta(folder) for folder in _run_folders(path)}
+def _scan_folder(log: LogFile) -> Iterator[Draft]:
+    metas = {folder: _meta(folder) for folder in _run_folders(log.path)}
     alive = {folder: meta for folder, meta in metas.items() if meta.get("lifecycle_stage") != "deleted"}
     names = {folder.name: str(meta.get("run_name") or "") for folder, meta in alive.items()}
-    chosen = choose(path, names, run)
+    chosen = choose(log.path, names, log.run)
     folder = next(f for f in alive if f.name == chosen)
-    draft = Draft(status=_STATUS.get(alive[folder].get("status"), "unknown"))
+    draft = log.draft()
+    draft.status = _STATUS.get(alive[folder].get("status"), "unknown")
     params = folder / "params"
     config = {p.name: p.read_text("utf-8", "replace") for p in sorted(params.glob("*")) if p.is_file()}
     draft.metadata.update(metadata.from_config(config))
@@ -161,7 +175,7 @@ def _scan_folder(path: Path, run: str | None) -> Draft:
     for time, name, step, value, raw, place in sorted(rows, key=lambda row: row[0]):
         axis = SYSTEM_AXIS if name.startswith("system/") else DEFAULT_STEP_AXIS
         draft.add(name, step, value, raw, place, axis=axis, wall_time=time)
-    return draft
+    yield draft
 
 
 def _rows(draft: Draft, file: Path, folder: Path) -> list[tuple]:
@@ -169,11 +183,12 @@ def _rows(draft: Draft, file: Path, folder: Path) -> list[tuple]:
     name = file.relative_to(folder / "metrics").as_posix()
     source = file.relative_to(folder).as_posix()
     rows = []
-    for line in lines(file, source, draft):
+
+    def take(line: Line) -> None:
         place = (source, line.number)
         cells = text_of(line.body).split()
         if not cells:
-            continue
+            return
         time, number = from_text(cells[0]), from_text(cells[1]) if len(cells) > 1 else None
         step = whole_step(cells[2]) if len(cells) > 2 else 0
         if not line.whole:
@@ -182,4 +197,7 @@ def _rows(draft: Draft, file: Path, folder: Path) -> list[tuple]:
             draft.issue(place, "the line is not `time value step`", text_of(line.body), 1)
         else:
             rows.append((time.value / 1000.0, name, step, number.value, number.raw, place))
+
+    for _ in read_lines(LogFile(file, source), draft, take):
+        pass
     return rows

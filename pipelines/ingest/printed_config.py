@@ -8,7 +8,8 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.ingest.sources import text_of
+from pipelines.ingest.draft import LogFile
+from pipelines.ingest.sources import lines_before, text_of
 
 _BEGIN = b"{'actor_rollout_ref':"
 _MOST_LINES = 3000
@@ -29,21 +30,41 @@ class PrintedConfig:
     _parts: list[str] = field(default_factory=list)
     _depth: int = 0
 
-    def feed(self, body: bytes) -> None:
-        """Look at the next line of the log."""
+    @classmethod
+    def resumed(cls, log: LogFile) -> "PrintedConfig":
+        """Return it as it was at the mark of a file.
+
+        What has been printed up to there may hold anything and is stored nowhere, so it is read again.
+        """
+        known = log.since.state.get("config")
+        config = cls(done=known == "done")
+        if known == "begun":
+            for body in lines_before(log):
+                config.feed(body)
+        return config
+
+    def state(self) -> dict[str, str]:
+        """Return what must be stored to go on: no line of the dictionary."""
+        if self.done:
+            return {"config": "done"}
+        return {"config": "begun"} if self._prefix is not None else {}
+
+    def feed(self, body: bytes) -> bool:
+        """Look at the next line of the log, and tell whether it completes the dictionary."""
         if self._prefix is None:
             begin = body.find(_BEGIN)
             if begin < 0:
-                return
+                return False
             self._prefix = body[:begin]
         elif not body.startswith(self._prefix):
-            return  # another process wrote in between
+            return False  # another process wrote in between
         text = text_of(body[len(self._prefix) :])
         self._parts.append(text)
         self._depth += text.count("{") - text.count("}")
         if self._depth <= 0 or len(self._parts) > _MOST_LINES:
             self.done = True
             self.found = _evaluate("\n".join(self._parts))
+        return self.done
 
 
 def _evaluate(text: str) -> dict[str, Any]:

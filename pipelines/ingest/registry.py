@@ -5,11 +5,12 @@ counts: the first reader that knows the content takes it, so formats with a sign
 tables last.
 """
 
-import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
+
+import pyarrow as pa
 
 from pipelines.ingest import (
     clearml,
@@ -28,8 +29,9 @@ from pipelines.ingest import (
     verl_jsonl,
     wandb,
 )
-from pipelines.ingest.base import LogError, RunLog
-from pipelines.ingest.points import Draft, assemble
+from pipelines.ingest.base import LogError, ParseIssue, RunLog
+from pipelines.ingest.points import backdate, sorted_together
+from pipelines.ingest.reading import Reading, Unit
 
 READERS: tuple[ModuleType, ...] = (
     tensorboard,
@@ -93,21 +95,76 @@ def read_log(path: Path | Sequence[Path], columns: Sequence[str] | None = None, 
     Raises:
         LogError: If nothing of it can be read.
     """
-    paths = [path] if isinstance(path, Path) else sorted(path)
-    if not paths:
-        raise LogError("no file matches the log of this run; check its path or pattern")
-    drafts: dict[str, list[Draft]] = {}
-    options = {"columns": columns, "run": run}
-    for one in paths:
-        for reader, place in _logs(one):
-            found = [_scan(reader, unit, _source(paths, one, unit), options) for unit in _units(reader, place)]
-            drafts.setdefault(reader.NAME, []).extend(found)
-    logs = [assemble(name, found) for name, found in drafts.items()]
+    sources = sources_of(path)
+    logs = [read_units(source.reader, source.units, columns, run) for source in sources]
     log = logs[0] if len(logs) == 1 else _blend(logs)
     if log.points.num_rows == 0 and not log.issues:
-        raise LogError(f"{paths[0]}: the log ({log.log_format}) holds no point yet")
-    beside = {key: value for one in paths if one.is_dir() for key, value in metadata.beside(one).items()}
-    return replace(log, metadata={**beside, **log.metadata})
+        raise no_point(path, log.log_format)
+    return replace(log, metadata={**facts_beside(path), **log.metadata})
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files of a run that one reader takes, in the order in which they are read."""
+
+    reader: ModuleType
+    units: tuple[Unit, ...]
+
+
+def sources_of(path: Path | Sequence[Path]) -> list[Source]:
+    """Return what holds the log of a run: one entry for each reader that knows some of it.
+
+    Raises:
+        LogError: As `detect`.
+    """
+    paths = _paths(path)
+    if not paths:
+        raise LogError("no file matches the log of this run; check its path or pattern")
+    found: dict[str, Source] = {}
+    for one in paths:
+        for reader, place in _logs(one):
+            units = tuple(Unit(unit, _source(paths, one, unit)) for unit in _units(reader, place))
+            known = found.get(reader.NAME, Source(reader, ()))
+            found[reader.NAME] = replace(known, units=known.units + units)
+    return list(found.values())
+
+
+def facts_beside(path: Path | Sequence[Path]) -> dict[str, str]:
+    """Return what the files beside a log tell of the run."""
+    return {key: value for one in _paths(path) if one.is_dir() for key, value in metadata.beside(one).items()}
+
+
+def no_point(path: Path | Sequence[Path], log_format: str) -> LogError:
+    """Return the error of a log that holds nothing."""
+    return LogError(f"{_paths(path)[0]}: the log ({log_format}) holds no point yet")
+
+
+def _paths(path: Path | Sequence[Path]) -> list[Path]:
+    return [path] if isinstance(path, Path) else sorted(path)
+
+
+def read_units(
+    reader: ModuleType, units: Sequence[Unit], columns: Sequence[str] | None = None, run: str | None = None
+) -> RunLog:
+    """Return all that a reader finds in its files, whatever other readers would make of them."""
+    reading = Reading(reader, units, None, columns, run)
+    tables: list[pa.Table] = []
+    issues: list[ParseIssue] = []
+    for part in reading.parts():
+        for change in part.backdated:
+            tables = [backdate(table, change) or table for table in tables]
+        tables.append(part.points)
+        issues += part.issues
+    facts = reading.facts
+    return RunLog(
+        log_format=reading.log_format,
+        points=sorted_together([table for table in tables if table.num_rows]),
+        log_precision=facts.log_precision or "float64",
+        framework=reading.framework,
+        metadata=dict(facts.metadata),
+        issues=tuple(issues),
+        status=facts.status,
+    )
 
 
 def _blend(logs: Sequence[RunLog]) -> RunLog:
@@ -173,9 +230,3 @@ def _source(paths: Sequence[Path], one: Path, file: Path) -> str:
 
 def _units(reader: ModuleType, path: Path) -> list[Path]:
     return reader.units(path) if hasattr(reader, "units") and reader.sniff(path) else _files(reader, path)
-
-
-def _scan(reader: ModuleType, unit: Path, source: str, options: Mapping[str, object]) -> Draft:
-    """Scan with the options that the reader knows and that were given."""
-    known = inspect.signature(reader.scan).parameters
-    return reader.scan(unit, source, **{k: v for k, v in options.items() if v is not None and k in known})

@@ -5,12 +5,12 @@ NaN and infinities are bare tokens. What stands before `metrics_tag:` does not m
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from pipelines.ingest.base import RunLog
-from pipelines.ingest.console import find_in_text, plain_text
-from pipelines.ingest.points import Draft, assemble
-from pipelines.ingest.sources import lines
+from pipelines.ingest.console import plain_text
+from pipelines.ingest.draft import Draft, LogFile
+from pipelines.ingest.sources import Line, find_in_text, read_lines
 from pipelines.ingest.verl_jsonl import scan_row
 
 NAME = "roll"
@@ -23,26 +23,22 @@ def sniff(path: Path) -> bool:
     return find_in_text(path, _START)
 
 
-def read(path: Path) -> RunLog:
-    """Read one file."""
-    return assemble(NAME, [scan(path)])
-
-
-def scan(path: Path, source: str | None = None) -> Draft:
-    """Return the points of one file in the order of writing."""
-    draft = Draft(framework="roll")
-    source = source or path.name
+def scan(log: LogFile) -> Iterator[Draft]:
+    """Yield the points of one file in the order of writing."""
+    draft = log.draft(framework="roll")
     decoder = json.JSONDecoder()
-    for line in lines(path, source, draft):
+
+    def take(line: Line) -> None:
         start = _START.search(line.body)
         if start is None:
-            continue
-        place = (source, line.number)
+            return
+        place = (log.source, line.number)
         text = plain_text(line.body[start.end() :])
         try:
             row, _ = decoder.raw_decode(text)
         except (ValueError, RecursionError):
             draft.issue(place, "no whole JSON object behind metrics_tag", text)
-            continue
+            return
         scan_row(draft, row, place)
-    return draft
+
+    return read_lines(log, draft, take)

@@ -6,13 +6,13 @@ the axis `eval_step`. The time at the beginning of a line has no zone and is lef
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from pipelines.ingest.base import RunLog
-from pipelines.ingest.console import find_in_text, plain_text
+from pipelines.ingest.console import plain_text
 from pipelines.ingest.dict_text import is_container, items
-from pipelines.ingest.points import Draft, assemble
-from pipelines.ingest.sources import lines
+from pipelines.ingest.draft import Draft, LogFile
+from pipelines.ingest.sources import Line, find_in_text, read_lines
 from pipelines.ingest.text_number import whole_step
 from warehouse.contract import DEFAULT_STEP_AXIS
 
@@ -32,21 +32,17 @@ def sniff(path: Path) -> bool:
     return find_in_text(path, re.compile(_START.pattern, re.MULTILINE))
 
 
-def read(path: Path) -> RunLog:
-    """Read one file."""
-    return assemble(NAME, [scan(path)])
+def scan(log: LogFile) -> Iterator[Draft]:
+    """Yield the points of one file in the order of writing."""
+    draft = log.draft(framework="slime")
 
-
-def scan(path: Path, source: str | None = None) -> Draft:
-    """Return the points of one file in the order of writing."""
-    draft = Draft(framework="slime")
-    source = source or path.name
-    for line in lines(path, source, draft):
+    def take(line: Line) -> None:
         if b": {" in line.body and (start := _START.search(line.body)) is not None:
             step = whole_step(start[2].decode())
             text = plain_text(line.body[start.end() :])
-            add_items(draft, text, step, AXES[start[1].decode()], (source, line.number))
-    return draft
+            add_items(draft, text, step, AXES[start[1].decode()], (log.source, line.number))
+
+    return read_lines(log, draft, take)
 
 
 def add_items(draft: Draft, text: str, step: int | None, axis: str, place: tuple[str, int]) -> None:

@@ -5,14 +5,15 @@ their start: SwanLab gives a resumed run a new id. Values are exact doubles,
 non-finite ones too. Hardware comes from `files/swanlab-metadata.json` beside the log, by allow-list.
 """
 
-import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.ingest import metadata
-from pipelines.ingest.base import LogError, RunLog
-from pipelines.ingest.leveldb_log import records
-from pipelines.ingest.points import Draft, assemble
+from pipelines.ingest.base import LogError
+from pipelines.ingest.draft import Draft, LogFile
+from pipelines.ingest.leveldb_log import FILE_HEADER, records
 from pipelines.ingest.protowire import WireError, as_bytes, as_int, double, fields, signed
+from pipelines.ingest.record_log import read_records
 from pipelines.ingest.sources import head
 from pipelines.ingest.text_number import from_json
 
@@ -47,32 +48,17 @@ def files(path: Path) -> list[Path]:
     return sorted(found, key=lambda p: starts[p][1])
 
 
-def read(path: Path) -> RunLog:
-    """Read one log, or all sessions of an experiment in a folder."""
-    return assemble(NAME, [scan(file) for file in files(path)])
-
-
-def scan(path: Path, source: str | None = None) -> Draft:
-    """Return the points of one log in the order of writing."""
-    draft = Draft()
-    source = source or path.name
-    for record in records(path.read_bytes()):
-        place = (source, record.offset)
-        if record.payload is None:
-            draft.issue(place, f"{record.problem} ({record.size} bytes left out)")
-            continue
-        try:
-            _scan_record(draft, record.payload, place)
-        except (WireError, ValueError, struct.error) as error:
-            draft.issue(place, f"a sound record holds nothing readable ({type(error).__name__})")
-    draft.metadata.update(metadata.from_folder(path.parent / "files"))
-    return draft
+def scan(log: LogFile) -> Iterator[Draft]:
+    """Yield the points of one log in the order of writing."""
+    draft = log.draft()
+    yield from read_records(log, draft, lambda payload, place: _scan_record(draft, payload, place))
+    draft.metadata.update(metadata.from_folder(log.path.parent / "files"))
 
 
 def _start(path: Path) -> tuple[str, float]:
     """Return the name of the experiment that a log says it belongs to, and when the session began."""
     try:
-        for record in records(head(path, 1 << 15)):
+        for record in records(head(path, 1 << 15)[FILE_HEADER:]).records:
             for number, _, content in fields(record.payload or b""):
                 if number == _START:
                     start = {n: c for n, _, c in fields(as_bytes(content))}

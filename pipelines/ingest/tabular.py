@@ -10,16 +10,16 @@ whether its digits are all there.
 
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.ingest.base import LogError, RunLog
-from pipelines.ingest.points import Draft, assemble
-from pipelines.ingest.sources import Line, head, lines, looks_like_text, text_of
+from pipelines.ingest.base import LogError
+from pipelines.ingest.draft import SLICE_POINTS, Draft, LogFile
+from pipelines.ingest.sources import Line, head, lines_before, looks_like_text, read_lines, text_of
 from pipelines.ingest.text_number import Number, from_json, from_text, whole_step
 from warehouse.contract import DEFAULT_STEP_AXIS
 
@@ -93,26 +93,13 @@ def sniff(path: Path) -> bool:
     return 2 * len(same) >= len(cells) and whole_step(cells[0][0]) is not None
 
 
-def read(path: Path, columns: Sequence[str] | None = None) -> RunLog:
-    """Read one file.
-
-    Args:
-        path: The table.
-        columns: Names of the columns where the table has no header.
-    """
-    return assemble(NAME, [scan(path, None, columns)])
-
-
-def scan(path: Path, source: str | None = None, columns: Sequence[str] | None = None) -> Draft:
-    """Return the points of one table, row by row.
+def scan(log: LogFile) -> Iterator[Draft]:
+    """Yield the points of one table, row by row; Parquet is read whole.
 
     Raises:
         LogError: If no column is a step, or the table holds several runs.
     """
-    source = source or path.name
-    if head(path, 4) == _PARQUET_MAGIC:
-        return _scan_parquet(path, source)
-    return _scan_text(path, source, columns)
+    return _scan_parquet(log) if head(log.path, 4) == _PARQUET_MAGIC else _scan_text(log)
 
 
 def _separator(row: str) -> str | None:
@@ -153,28 +140,44 @@ def _default_columns(count: int, separator: str | None) -> list[str]:
     return ["step", *(f"column_{at}" for at in range(2, count + 1))]
 
 
-def _scan_text(path: Path, source: str, columns: Sequence[str] | None) -> Draft:
-    draft = Draft(log_precision="text")
+@dataclass
+class _TextTable:
+    """What the first rows of a text table tell of the others."""
+
+    path: Path
+    columns: Sequence[str] | None
     layout: Layout | None = None
     separator: str | None = None
-    runs: set[str] = set()
-    for line in lines(path, source, draft):
+    runs: set[str] = field(default_factory=set)
+
+    def take(self, draft: Draft, line: Line, source: str) -> None:
+        """Add the points of a line."""
         row = text_of(line.body)
         if not row.strip() or row.startswith("#"):
-            continue
-        if layout is None:
+            return
+        if self.layout is None:
             row = row.removeprefix("\ufeff")
-            separator = _separator(row)
-        cells = _cells(draft, row, separator, (source, line.number))
-        if layout is None:
-            header = _is_header(cells) and columns is None
-            names = cells if header else columns or _default_columns(len(cells), separator)
-            layout = _layout(names, path)
+            self.separator = _separator(row)
+        cells = _cells(draft, row, self.separator, (source, line.number))
+        if self.layout is None:
+            header = _is_header(cells) and self.columns is None
+            names = cells if header else self.columns or _default_columns(len(cells), self.separator)
+            self.layout = _layout(names, self.path)
             if header:
-                continue
-        _check_row(draft, layout, cells, line, source, runs)
-    _one_run(path, runs)
-    return draft
+                return
+        _check_row(draft, self.layout, cells, line, source, self.runs)
+
+
+def _scan_text(log: LogFile) -> Iterator[Draft]:
+    draft = log.draft(log_precision="text")
+    table = _TextTable(log.path, log.columns)
+    beginning = Draft()
+    for number, body in enumerate(lines_before(log), 1):
+        table.take(beginning, Line(number, body, True), log.source)
+        if len(beginning):
+            break  # header and run are known
+    yield from read_lines(log, draft, lambda line: table.take(draft, line, log.source))
+    _one_run(log.path, table.runs)
 
 
 def _cells(draft: Draft, row: str, separator: str | None, place: tuple[str, int]) -> list[str]:
@@ -236,23 +239,26 @@ def _one_run(path: Path, runs: set[str]) -> None:
         raise LogError(f"{path}: the table holds {len(runs)} runs ({some}); write one file for each run")
 
 
-def _scan_parquet(path: Path, source: str) -> Draft:
+def _scan_parquet(log: LogFile) -> Iterator[Draft]:
+    path = log.path
     try:
         file = pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError) as error:
         raise LogError(f"{path}: the Parquet file can't be read ({error}); write it anew") from None
     kept = [field for field in file.schema_arrow if _is_plain(field.type)]
-    layout = _layout([field.name for field in kept], path)
+    layout = _layout([column.name for column in kept], path)
     if layout.metric is None:
         numeric = tuple((at, name) for at, name in layout.metrics if not _is_text(kept[at].type))
         layout = Layout(layout.names, layout.step, numeric, None, layout.time, None, layout.run)
     single = [pa.types.is_float32(kept[at].type) or pa.types.is_float16(kept[at].type) for at, _ in layout.metrics]
-    draft = Draft(log_precision="float32" if single and all(single) else "float64")
+    draft = log.draft(log_precision="float32" if single and all(single) else "float64")
     runs: set[str] = set()
-    for number, row in enumerate(_rows(file, [field.name for field in kept]), 1):
-        _add_row(draft, layout, row, (source, number), runs)
+    for number, row in enumerate(_rows(file, [column.name for column in kept]), 1):
+        _add_row(draft, layout, row, (log.source, number), runs)
+        if len(draft) >= SLICE_POINTS:
+            yield draft
     _one_run(path, runs)
-    return draft
+    yield draft
 
 
 def _rows(file: pq.ParquetFile, names: list[str]) -> Iterator[tuple[Any, ...]]:

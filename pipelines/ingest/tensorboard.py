@@ -8,14 +8,14 @@ and steps are exact and values are not: 16,836,497 comes back as 16,836,496.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
-from pipelines.ingest.base import LogError, RunLog
+from pipelines.ingest.base import LogError
+from pipelines.ingest.draft import Draft, LogFile
 from pipelines.ingest.event_columns import Scalars, decode
-from pipelines.ingest.points import Draft, assemble
 from pipelines.ingest.protowire import (
     BYTES,
     WireError,
@@ -27,13 +27,11 @@ from pipelines.ingest.protowire import (
     signed,
     varint,
 )
-from pipelines.ingest.sources import head
-from pipelines.ingest.text_number import from_json
-from pipelines.ingest.tfrecord import HEADER_SIZE, frames, has_header
+from pipelines.ingest.sources import Window, head, settled, windows
+from pipelines.ingest.text_number import from_json, json_token
+from pipelines.ingest.tfrecord import HEADER_SIZE, Damage, Frames, frames, has_header
 
 NAME = "tensorboard"
-
-_SLICE = 1 << 16  # records decoded at a time: bounds the memory of the fast way
 
 _EVENT_WALL_TIME, _EVENT_STEP, _EVENT_VERSION, _EVENT_SUMMARY, _EVENT_SESSION = 1, 2, 3, 5, 7
 _VALUE_TAG, _VALUE_SIMPLE, _VALUE_TENSOR, _VALUE_METADATA = 1, 2, 8, 9
@@ -67,64 +65,67 @@ def files(path: Path) -> list[Path]:
     return files(below[0]) if below else []
 
 
-def read(path: Path) -> RunLog:
-    """Read one file, or all event files of a folder."""
-    found = files(path)
-    return assemble(NAME, [scan(p) for p in found])
+def scan(log: LogFile) -> Iterator[Draft]:
+    """Yield the points of one file in the order of writing."""
+    draft = log.draft(log_precision="float32")
+    scalar_tags = {tag.encode("latin-1"): known for tag, known in log.since.state.get("tags", {}).items()}
+    for window in windows(log):
+        found = frames(window.data, is_last=window.is_last)
+        window.used = found.settled
+        for piece in found.damage:
+            if piece.offset < found.settled:
+                _quarantine(draft, piece, window.base, log.source)
+        _scan_window(draft, window, found, log.source, scalar_tags)
+        tags = {tag.decode("latin-1"): known for tag, known in scalar_tags.items()}
+        yield settled(draft, window, 0, {"tags": tags})
+        for piece in found.damage:
+            if piece.offset >= found.settled:
+                _quarantine(draft, piece, window.base, log.source)
 
 
-def scan(path: Path, source: str | None = None) -> Draft:
-    """Return the points of one file in the order of writing."""
-    draft = Draft(log_precision="float32")
-    source = source or path.name
-    data = path.read_bytes()
-    found = frames(data)
-    for piece in found.damage:
-        draft.issue((source, piece.offset), f"{piece.reason} ({piece.size} bytes left out)")
-    scalar_tags: dict[bytes, bool] = {}
-    for first in range(0, len(found.offset), _SLICE):
-        offset, size = found.offset[first : first + _SLICE], found.size[first : first + _SLICE]
-        _scan_slice(draft, data, offset, size, source, scalar_tags)
-    return draft
+def _quarantine(draft: Draft, piece: Damage, base: int, source: str) -> None:
+    draft.issue((source, base + piece.offset), f"{piece.reason} ({piece.size} bytes left out)")
 
 
-def _scan_slice(
-    draft: Draft, data: bytes, offset: np.ndarray, size: np.ndarray, source: str, scalar_tags: dict[bytes, bool]
-) -> None:
-    """Add the records of a slice of the file in order: runs of plain scalars at once, others one by one."""
+def _scan_window(draft: Draft, window: Window, found: Frames, source: str, scalar_tags: dict[bytes, bool]) -> None:
+    """Add the records of a window in order: runs of plain scalars at once, others one by one."""
+    data, offset, size = window.data, found.offset, found.size
     begin = offset + HEADER_SIZE
     scalars = decode(data, begin, size)
+    codes: dict[bytes, int] = {}
     done = 0
     for other in (*np.flatnonzero(~scalars.plain).tolist(), len(offset)):
-        _add_plain(draft, data, offset, scalars, slice(done, other), source)
+        if other > done:
+            _add_plain(draft, data, window.base + offset, scalars, slice(done, other), codes, source)
         done = other + 1
         if other == len(offset):
             return
-        payload, place = data[begin[other] : begin[other] + size[other]], (source, int(offset[other]))
+        payload, place = data[begin[other] : begin[other] + size[other]], (source, window.base + int(offset[other]))
         try:
             _scan_event(draft, payload, place, scalar_tags)
         except (WireError, struct.error) as error:
             draft.issue(place, f"a sound record holds no readable event ({error})")
 
 
-def _add_plain(draft: Draft, data: bytes, offset: np.ndarray, scalars: Scalars, run: slice, source: str) -> None:
-    count = run.stop - run.start
-    if count <= 0:
-        return
+def _add_plain(
+    draft: Draft,
+    data: bytes,
+    position: np.ndarray,
+    scalars: Scalars,
+    run: slice,
+    codes: dict[bytes, int],
+    source: str,
+) -> None:
     stops = (scalars.tag_at[run] + scalars.tag_size[run]).tolist()
     texts = [data[a:b] for a, b in zip(scalars.tag_at[run].tolist(), stops, strict=True)]
-    codes = {text: draft.code(text.decode("utf-8", "replace")) for text in dict.fromkeys(texts)}
-    first = len(draft)
-    draft.name.extend([codes[text] for text in texts])
-    draft.axis.frombytes(bytes(4 * count))  # the axis `step` has the code 0
-    file = draft.files.setdefault(source, len(draft.files))
-    draft.file.extend([file] * count)
-    draft.step.frombytes(scalars.step[run].tobytes())
-    draft.value.frombytes(scalars.value[run].tobytes())
-    draft.position.frombytes(offset[run].tobytes())
-    draft.wall_time.frombytes(scalars.wall_time[run].tobytes())
-    for at in np.flatnonzero(~np.isfinite(scalars.value[run])).tolist():
-        draft.raw[first + at] = from_json(draft.value[first + at]).raw or ""  # type: ignore[union-attr]
+    for text in dict.fromkeys(texts):
+        if text not in codes:
+            codes[text] = draft.code(text.decode("utf-8", "replace"))
+    first, value = len(draft), scalars.value[run]
+    name = np.fromiter(map(codes.__getitem__, texts), dtype=np.int32, count=len(texts))
+    draft.add_columns(name, scalars.step[run], value, position[run], scalars.wall_time[run], source)
+    for at in np.flatnonzero(~np.isfinite(value)).tolist():
+        draft.raw[first + at] = json_token(float(value[at]))
 
 
 def _is_event_file(path: Path) -> bool:

@@ -25,17 +25,19 @@ class Damage(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """The records of a file. Together with the damage they cover every byte.
+    """The records of a stretch of a file. Together with the damage they cover every byte that is settled.
 
     Attributes:
         offset: Where each sound record begins, shape (n,), in the order of the file.
         size: Bytes of its payload, which begins `HEADER_SIZE` behind its offset, shape (n,).
-        damage: The pieces between them.
+        damage: The pieces between them; of the last stretch of a file, also the one at its end.
+        settled: Bytes before what touches the end and may look different once more follows.
     """
 
     offset: np.ndarray
     size: np.ndarray
     damage: list[Damage]
+    settled: int
 
 
 def masked_crc(data: bytes) -> int:
@@ -52,27 +54,34 @@ def has_header(data: bytes, at: int = 0) -> bool:
     return masked_crc(data[at : at + 8]) == crc
 
 
-def frames(data: bytes) -> Frames:
-    """Find the records of a file and check both checksums of each."""
-    offset, size, crcs, damage = _walk(data)
+def frames(data: bytes, *, is_last: bool = True) -> Frames:
+    """Find the records of a stretch of a file, from the beginning of a record on, and check both checksums of each.
+
+    Args:
+        data: The stretch.
+        is_last: Whether the file ends with it: what touches its end is damage then.
+    """
+    offset, size, crcs, damage, settled = _walk(data)
+    if not is_last:
+        damage = [piece for piece in damage if piece.offset < settled]
     bytes_at = np.frombuffer(data, dtype=np.uint8)
     if len(offset) == 0:
-        return Frames(offset, size, damage)
+        return Frames(offset, size, damage, settled)
     feet = (offset + HEADER_SIZE + size)[:, None] + np.arange(FOOTER_SIZE)
     written = np.ascontiguousarray(bytes_at[feet]).view("<u4").ravel()
     good = (((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(_MASK)) == written
     for at in np.flatnonzero(~good):
         span = int(size[at]) + HEADER_SIZE + FOOTER_SIZE
         damage.append(Damage(int(offset[at]), span, "checksum of a record is wrong"))
-    return Frames(offset[good], size[good], sorted(damage))
+    return Frames(offset[good], size[good], sorted(damage), settled)
 
 
-def _walk(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Damage]]:
-    """Return offsets, sizes and payload checksums (as computed) of the records, and the damaged headers."""
+def _walk(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Damage], int]:
+    """Return offsets, sizes and payload checksums (as computed) of the records, the damage, and what is settled."""
     offsets, sizes, crcs, damage = [], [], [], []
     known: dict[bytes, int] = {}
     checksum = google_crc32c.value
-    at, end = 0, len(data)
+    at, end, settled = 0, len(data), len(data)
     while at < end:
         header = data[at : at + HEADER_SIZE]
         size = known.get(header)
@@ -82,19 +91,21 @@ def _walk(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Damage]
                 torn = behind == end and end - at < HEADER_SIZE
                 reason = "the file ends within a record" if torn else "damaged record header"
                 damage.append(Damage(at, behind - at, reason))
+                settled = at if behind == end else settled
                 at = behind
                 continue
             size = known[header] = _HEADER.unpack(header)[0]
         stop = at + HEADER_SIZE + size
         if stop + FOOTER_SIZE > end:
             damage.append(Damage(at, end - at, "the file ends within a record"))
+            settled = at
             break
         offsets.append(at)
         sizes.append(size)
         crcs.append(checksum(data[at + HEADER_SIZE : stop]))
         at = stop + FOOTER_SIZE
     as_array = (np.array(offsets, dtype=np.int64), np.array(sizes, dtype=np.int64), np.array(crcs, dtype=np.uint32))
-    return (*as_array, damage)
+    return (*as_array, damage, settled)
 
 
 def _next_header(data: bytes, at: int) -> int:

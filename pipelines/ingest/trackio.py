@@ -5,14 +5,15 @@ order of their rows. Where a project holds several runs, the run is chosen by it
 that was resumed keeps its identifier.
 """
 
+import sqlite3
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
 import orjson
 
 from pipelines.ingest import metadata
-from pipelines.ingest.base import RunLog
-from pipelines.ingest.points import Draft, assemble
+from pipelines.ingest.draft import SLICE_POINTS, Draft, LogFile
 from pipelines.ingest.sqlite_store import choose, columns, connect
 from pipelines.ingest.text_number import whole_step
 from pipelines.ingest.verl_jsonl import scan_row
@@ -25,35 +26,45 @@ def sniff(path: Path) -> bool:
     return path.is_file() and {"run_name", "step", "metrics", "timestamp"} <= columns(path, "metrics")
 
 
-def read(path: Path, run: str | None = None) -> RunLog:
-    """Read one run of a project."""
-    return assemble(NAME, [scan(path, None, run)])
-
-
-def scan(path: Path, source: str | None = None, run: str | None = None) -> Draft:
-    """Return the points of one run in the order of writing.
-
-    Args:
-        path: The SQLite file.
-        source: How the file is named in points and issues.
-        run: Name or identifier, where there are several.
+def scan(log: LogFile) -> Iterator[Draft]:
+    """Yield the points of one run in the order of writing, behind the last row that was read.
 
     Raises:
         LogError: If it is not clear which run is meant, or the file is damaged.
     """
-    draft = Draft()
-    source = source or path.name
-    key = "run_id" if "run_id" in columns(path, "metrics") else "run_name"
-    with connect(path) as con:
-        runs = dict(con.execute(f"select distinct {key}, run_name from metrics").fetchall())
-        chosen = choose(path, runs, run)
-        query = f"select rowid, timestamp, step, metrics from metrics where {key} = ? order by rowid"
-        for row, timestamp, step, content in con.execute(query, (chosen,)):
-            _scan_row(draft, (source, row), timestamp, step, content)
-        if key in columns(path, "configs"):
-            for (content,) in con.execute(f"select config from configs where {key} = ?", (chosen,)):
+    draft = log.draft()
+    with connect(log.path) as con:
+        key, run = _chosen(con, log)
+        if key in columns(log.path, "configs"):
+            for (content,) in con.execute(f"select config from configs where {key} = ?", (run,)):
                 draft.metadata.update(_config(content))
-    return draft
+        last = log.since.offset
+        query = f"select rowid, timestamp, step, metrics from metrics where {key} = ? and rowid > ? order by rowid"
+        for row, timestamp, step, content in con.execute(query, (run, last)):
+            last = row
+            _scan_row(draft, (log.source, row), timestamp, step, content)
+            if len(draft) >= SLICE_POINTS:
+                yield draft.settle(last)
+        yield draft.settle(last)
+
+
+def proof(log: LogFile) -> str:
+    """Return what the rows before the mark are recognised by: trackio only adds rows, and never uses an id again."""
+    with connect(log.path) as con:
+        key, run = _chosen(con, log)
+        sums = con.execute(
+            f"select count(*), sum(rowid), sum(step), sum(length(metrics)), min(timestamp), max(timestamp) "
+            f"from metrics where {key} = ? and rowid <= ?",
+            (run, log.since.offset),
+        ).fetchone()
+    return repr(sums)
+
+
+def _chosen(con: sqlite3.Connection, log: LogFile) -> tuple[str, str]:
+    """Return the column that identifies a run, and the run to read."""
+    key = "run_id" if "run_id" in columns(log.path, "metrics") else "run_name"
+    runs = dict(con.execute(f"select distinct {key}, run_name from metrics").fetchall())
+    return key, choose(log.path, runs, log.run)
 
 
 def _scan_row(draft: Draft, place: tuple[str, int], timestamp: object, step: object, content: bytes | str) -> None:

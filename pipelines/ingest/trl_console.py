@@ -6,14 +6,14 @@ mixed up with steps. Newer versions print four significant digits in quotes, old
 """
 
 import re
-from itertools import pairwise
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pipelines.ingest.base import RunLog
-from pipelines.ingest.console import find_in_text, plain_text
-from pipelines.ingest.points import Draft, assemble
+from pipelines.ingest.console import plain_text
+from pipelines.ingest.draft import CannotResumeError, Draft, LogFile
 from pipelines.ingest.slime import add_items
-from pipelines.ingest.sources import lines
+from pipelines.ingest.sources import Line, find_in_text, read_lines
 from warehouse.contract import DEFAULT_STEP_AXIS
 
 NAME = "trl_console"
@@ -29,42 +29,74 @@ def sniff(path: Path) -> bool:
     return find_in_text(path, _START)
 
 
-def read(path: Path) -> RunLog:
-    """Read one file."""
-    return assemble(NAME, [scan(path)])
+@dataclass
+class _Rows:
+    """What is known of the rows of a log so far.
 
+    Attributes:
+        rows, training: How many there were, and how many of them of training metrics.
+        progress, total: What the progress bar showed last, and its end.
+        last: What it showed at the last row of training metrics.
+        by_progress: It preceded every one of them, and went up.
+        is_quoted: Every row had numbers in quotes.
+    """
 
-def scan(path: Path, source: str | None = None) -> Draft:
-    """Return the points of one file in the order of writing."""
-    draft = Draft(framework="trl", log_precision="text")
-    source = source or path.name
-    rows: list[tuple[int, str, int | None]] = []
+    rows: int = 0
+    training: int = 0
     progress: int | None = None
-    total: bytes | None = None
-    for line in lines(path, source, draft):
-        start = _START.search(line.body)
-        for match in _PROGRESS.finditer(line.body, 0, start.start() if start else len(line.body)):
-            total = total or match[2]
-            progress = int(match[1]) if match[2] == total else progress
-        if start is not None:
-            rows.append((line.number, plain_text(line.body[start.start(1) :]), progress))
-        for match in _PROGRESS.finditer(line.body, start.end() if start else len(line.body)):
-            progress = int(match[1]) if match[2] == total else progress
-    _add_rows(draft, rows, source)
-    return draft
+    total: int | None = None
+    last: int = 0
+    by_progress: bool = True
+    is_quoted: bool = True
+
+    def see(self, body: bytes) -> tuple[str, int | None] | None:
+        """Take up a line; return the printed dictionary that it holds and the progress shown before it."""
+        start = _START.search(body)
+        for match in _PROGRESS.finditer(body, 0, start.start() if start else len(body)):
+            self.total = self.total or int(match[2])
+            self._show(match)
+        if start is None:
+            return None
+        text, progress = plain_text(body[start.start(1) :]), self.progress
+        self.rows += 1
+        self.is_quoted = self.is_quoted and _QUOTED.search(text) is not None
+        if _is_training(text):
+            self.training += 1
+            self.by_progress = self.by_progress and bool(progress) and (self.training == 1 or progress > self.last)
+            self.last = progress or 0
+        for match in _PROGRESS.finditer(body, start.end()):
+            self._show(match)
+        return text, progress
+
+    def _show(self, match: re.Match[bytes]) -> None:
+        if int(match[2]) == self.total:
+            self.progress = int(match[1])
 
 
-def _add_rows(draft: Draft, rows: list[tuple[int, str, int | None]], source: str) -> None:
-    training = [step for _, text, step in rows if _is_training(text)]
-    known = [step for step in training if step]
-    by_progress = len(known) == len(training) and all(a < b for a, b in pairwise(known))
-    if rows and all(_QUOTED.search(text) for _, text, _ in rows):
-        draft.log_precision = "digits4"
-    count = 0
-    for line, text, progress in rows:
-        count += _is_training(text)
-        step, axis = (progress, DEFAULT_STEP_AXIS) if by_progress else (count, ROW_AXIS)
-        add_items(draft, text, step or 0, axis, (source, line))
+def scan(log: LogFile) -> Iterator[Draft]:
+    """Yield the points of one file in the order of writing.
+
+    Raises:
+        CannotResumeError: If the rows before the mark went by the progress bar and those behind it do not.
+    """
+    known = log.since.state
+    ahead = _Rows(**known)
+    for _ in read_lines(log, Draft(), lambda line: ahead.see(line.body) and None):
+        pass
+    if known.get("rows") and known["by_progress"] != ahead.by_progress:
+        raise CannotResumeError(f"{log.path}: the progress bar is no step any more")
+    draft = log.draft(framework="trl", log_precision="text")
+    rows = _Rows(**known)
+
+    def take(line: Line) -> None:
+        row = rows.see(line.body)
+        if row is None:
+            return
+        draft.log_precision = "digits4" if rows.is_quoted else "text"
+        step, axis = (row[1], DEFAULT_STEP_AXIS) if ahead.by_progress else (rows.training, ROW_AXIS)
+        add_items(draft, row[0], step or 0, axis, (log.source, line.number))
+
+    yield from read_lines(log, draft, take, lambda: {**asdict(rows), "by_progress": ahead.by_progress})
 
 
 def _is_training(text: str) -> bool:

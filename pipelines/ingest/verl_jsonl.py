@@ -20,9 +20,8 @@ from typing import Any
 
 import orjson
 
-from pipelines.ingest.base import RunLog
-from pipelines.ingest.points import Draft, assemble
-from pipelines.ingest.sources import head, lines, text_of
+from pipelines.ingest.draft import Draft, LogFile
+from pipelines.ingest.sources import Line, head, read_lines, text_of
 from pipelines.ingest.text_number import from_json, plain_values, whole_step
 from warehouse.contract import DEFAULT_STEP_AXIS
 
@@ -52,25 +51,16 @@ def sniff(path: Path) -> bool:
     return False
 
 
-def read(path: Path) -> RunLog:
-    """Read one file."""
-    return assemble(NAME, [scan(path)])
-
-
-def scan(path: Path, source: str | None = None) -> Draft:
-    """Return the points of one file in the order of writing.
-
-    Args:
-        path: A plain or gzip file.
-        source: How the file is named in points and issues; its name by default.
-    """
-    draft = Draft()
-    source = source or path.name
+def scan(log: LogFile) -> Iterator[Draft]:
+    """Yield the points of one file in the order of writing."""
+    draft = log.draft()
     layouts: dict[tuple[str, ...], tuple[array, str]] = {}
-    for line in lines(path, source, draft):
+
+    def take(line: Line) -> None:
         if line.body and not line.body.isspace():
-            _scan_line(draft, layouts, line.body, line.whole, (source, line.number))
-    return draft
+            _scan_line(draft, layouts, line.body, line.whole, (log.source, line.number))
+
+    return read_lines(log, draft, take)
 
 
 def _decode(body: bytes) -> Any:

@@ -12,19 +12,21 @@ was killed or is still being written: its status is unknown.
 """
 
 import fnmatch
-import struct
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from pipelines.ingest import metadata
-from pipelines.ingest.base import LogError, RunLog
-from pipelines.ingest.leveldb_log import records
-from pipelines.ingest.points import Draft, assemble
-from pipelines.ingest.protowire import WireError, as_bytes, as_int, fields, signed
+from pipelines.ingest.base import LogError
+from pipelines.ingest.draft import Draft, LogFile
+from pipelines.ingest.leveldb_log import record_at
+from pipelines.ingest.protowire import as_bytes, as_int, fields, signed
+from pipelines.ingest.record_log import read_records
 from pipelines.ingest.sources import head
 from pipelines.ingest.text_number import from_json, from_text, plain_values, whole_step
 from warehouse.contract import DEFAULT_STEP_AXIS
@@ -66,29 +68,43 @@ def files(path: Path) -> list[Path]:
     return found
 
 
-def read(path: Path) -> RunLog:
-    """Read one log, or all sessions of a run in a folder."""
-    return assemble(NAME, [scan(file) for file in files(path)])
+@dataclass
+class _Known:
+    """What the records before tell of those that follow.
+
+    Attributes:
+        steps_by: The step metric by name or pattern, as `define_metric` says.
+        config: The configuration so far.
+        config_at: Where its records begin. They may hold anything, so this is stored in their stead.
+        environment: Facts of the environment record, by allow-list.
+    """
+
+    steps_by: dict[str, str] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    config_at: list[int] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def state(self) -> dict[str, Any]:
+        """Return what must be stored to go on."""
+        return {
+            "steps_by": dict(self.steps_by),
+            "config_at": list(self.config_at),
+            "environment": dict(self.environment),
+        }
 
 
-def scan(path: Path, source: str | None = None) -> Draft:
-    """Return the points of one log in the order of writing."""
-    draft = Draft()
-    source = source or path.name
-    steps_by: dict[str, str] = {}
-    config: dict[str, Any] = {}
-    for record in records(path.read_bytes()):
-        place = (source, record.offset)
-        if record.payload is None:
-            draft.issue(place, f"{record.problem} ({record.size} bytes left out)")
-            continue
-        try:
-            _scan_record(draft, record.payload, place, steps_by, config)
-        except (WireError, ValueError, struct.error) as error:
-            draft.issue(place, f"a sound record holds nothing readable ({type(error).__name__})")
-    draft.metadata.update(metadata.from_config(config))
-    draft.metadata.update(metadata.from_folder(path.parent / "files"))
-    return draft
+def scan(log: LogFile) -> Iterator[Draft]:
+    """Yield the points of one log in the order of writing."""
+    draft, known = log.draft(), _Known(**deepcopy(dict(log.since.state)))
+    for offset in known.config_at:
+        for payload in _configurations(record_at(log.path, offset)):
+            _scan_config(payload, known.config)
+
+    def take(payload: bytes, place: tuple[str, int]) -> None:
+        _scan_record(draft, payload, place, known)
+
+    yield from read_records(log, draft, take, known.state)
+    draft.metadata.update(metadata.from_folder(log.path.parent / "files"))
 
 
 def _logs(path: Path) -> list[Path]:
@@ -104,25 +120,32 @@ def _through_link(file: Path, folder: Path) -> bool:
     return any(p.is_symlink() for p in (file, *file.parents) if p != folder and folder in p.parents)
 
 
-def _scan_record(
-    draft: Draft, payload: bytes, place: tuple[str, int], steps_by: dict[str, str], config: dict[str, Any]
-) -> None:
+def _scan_record(draft: Draft, payload: bytes, place: tuple[str, int], known: _Known) -> None:
     for number, _, content in fields(payload):
         if number == _HISTORY:
-            _scan_history(draft, as_bytes(content), place, steps_by)
+            _scan_history(draft, as_bytes(content), place, known.steps_by)
         elif number == _METRIC:
-            _scan_definition(as_bytes(content), steps_by)
-        elif number == _RUN:
-            for inner, _, value in fields(as_bytes(content)):
-                if inner == 4:
-                    _scan_config(as_bytes(value), config)
-        elif number == _CONFIG:
-            _scan_config(as_bytes(content), config)
+            _scan_definition(as_bytes(content), known.steps_by)
         elif number == _EXIT:
             codes = [signed(as_int(c)) for n, _, c in fields(as_bytes(content)) if n == 1]
             draft.status = "crashed" if any(codes) else "finished"
         elif number == _ENVIRONMENT:
-            draft.metadata.update(metadata.from_wandb_environment(as_bytes(content)))
+            known.environment.update(metadata.from_wandb_environment(as_bytes(content)))
+            draft.metadata = {**known.environment, **draft.metadata}
+        elif number in (_RUN, _CONFIG):
+            known.config_at.append(place[1])
+            for part in _configurations(payload):
+                _scan_config(part, known.config)
+            draft.metadata.update(metadata.from_config(known.config))
+
+
+def _configurations(payload: bytes) -> Iterator[bytes]:
+    """Yield the configurations that a record holds."""
+    for number, _, content in fields(payload):
+        if number == _CONFIG:
+            yield as_bytes(content)
+        elif number == _RUN:
+            yield from (as_bytes(value) for inner, _, value in fields(as_bytes(content)) if inner == 4)
 
 
 def _items(data: bytes, wanted: int = 1) -> dict[str, bytes]:

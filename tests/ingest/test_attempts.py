@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.ingest.points import attempts
 from pipelines.ingest.registry import read_log
+from tests.ingest.whole_attempts import attempts
 
 
 def number(rows: list[tuple[str, int]], files: list[int] | None = None) -> list[int]:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.ingest.base import LogError, RunLog
-from pipelines.ingest.points import assemble
-from pipelines.ingest.registry import READERS, log_files, read_log
+from pipelines.ingest.reading import Unit
+from pipelines.ingest.registry import READERS, log_files, read_log, read_units
 from tests.ingest import encode
 from tests.ingest.test_fixtures import FIXTURES
 
@@ -34,7 +34,7 @@ def scan(reader: ModuleType, content: bytes, folder: Path) -> RunLog | None:
     file = folder / "log"
     file.write_bytes(content)
     try:
-        return assemble(reader.NAME, [reader.scan(file)])
+        return read_units(reader, [Unit(file, file.name)])
     except LogError:
         return None
 

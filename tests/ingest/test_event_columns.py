@@ -2,13 +2,16 @@
 
 import struct
 from pathlib import Path
+from unittest import mock
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.ingest import tensorboard
+from pipelines.ingest.draft import Draft
 from pipelines.ingest.event_columns import decode
-from pipelines.ingest.points import Draft, assemble
+from pipelines.ingest.reading import Unit
+from pipelines.ingest.registry import read_units
 from pipelines.ingest.tfrecord import HEADER_SIZE, frames
 from tests.ingest import encode
 
@@ -31,13 +34,15 @@ def test_same_points_either_way(rows: list[tuple[str, int, float, float]], tmp_p
     file = Path(tmp_path_factory.mktemp("events")) / "log"
     payloads = [record(*row) for row in rows]
     file.write_bytes(b"".join(map(encode.tfrecord, payloads)))
-    fast = assemble("x", [tensorboard.scan(file)])
+    fast = read_units(tensorboard, [Unit(file, file.name)])
 
     slow, at = Draft(log_precision="float32"), 0
     for payload in payloads:
         tensorboard._scan_event(slow, payload, (file.name, at), {})
         at += len(encode.tfrecord(payload))
-    assert repr(fast.points.to_pylist()) == repr(assemble("x", [slow]).points.to_pylist())
+    with mock.patch.object(tensorboard, "scan", return_value=[slow]):
+        one_by_one = read_units(tensorboard, [Unit(file, file.name)])
+    assert repr(fast.points.to_pylist()) == repr(one_by_one.points.to_pylist())
     assert fast.points.num_rows == len(rows)
 
 

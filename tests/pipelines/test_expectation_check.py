@@ -5,7 +5,7 @@ import pytest
 
 from pipelines.defs import expectations as module
 from pipelines.defs.expectations import FOLDER, meets_the_catalogue
-from pipelines.ingest.registry import detect
+from pipelines.ingest.registry import read_log
 from pipelines.resources import WarehouseResource
 from tests.warehouse.small_star import add_run
 from warehouse.catalog import load_catalog
@@ -21,9 +21,7 @@ def fill(warehouse: WarehouseResource, *runs: str) -> None:
     with warehouse.writer() as con:
         for run in runs:
             path = next(project_folder("examples").rglob(f"{run}.jsonl.gz"))
-            reader = detect(path)
-            assert reader is not None
-            log = reader.read(path)
+            log = read_log(path)
             add_run(con, catalog, log.points, run, log.framework)
         con.execute("create or replace table mart_metric_profile as " + model.read_text(encoding="utf-8"))
 

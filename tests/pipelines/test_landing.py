@@ -1,9 +1,12 @@
+import json
+
 import pyarrow.parquet as pq
 import pytest
 
 from pipelines import landing
 from pipelines.landing import find_manifests, ingest_migration
 from pipelines.manifest import read_manifest
+from pipelines.run_facts import components_of
 from tests.integration.conftest import write_log
 from warehouse import lake as lake_files
 from warehouse.lake import read_migration
@@ -93,8 +96,11 @@ def test_old_contents_are_pruned(folder):
     for last in range(2, 7):
         write_log(folder / "landing" / "m" / "gpu.jsonl", [float(n) for n in range(last)])
         ingest(folder)
-    files = [p for p in (folder / "lake" / "m" / "gpu").glob("*.parquet") if not p.name.endswith(".issues.parquet")]
-    assert len(files) == 2
+    stored = folder / "lake" / "m" / "gpu"
+    contents = [json.loads(path.read_text()) for path in stored.glob("*.json")]
+    assert len(contents) == 2
+    needed = {part for c in contents for part in (*c["points"], *c["issues"], *c["reading"]["points"])}
+    assert {path.name for path in stored.glob("*.parquet")} == needed
 
 
 def test_many_logs_are_read_in_parallel_with_the_same_result(tmp_path):
@@ -103,7 +109,7 @@ def test_many_logs_are_read_in_parallel_with_the_same_result(tmp_path):
     result = ingest(tmp_path)
     assert len(result.read_runs) == landing._PARALLEL_FROM + 6
     assert result.point_count == 4 * len(result.read_runs)
-    path = next((tmp_path / "lake" / "m" / "run_7").glob("*[!s].parquet"))
+    (path,) = (tmp_path / "lake" / "m" / "run_7").glob("*.parquet")
     assert 7.0 in pq.read_table(path).column("value").to_pylist()
 
 
@@ -149,7 +155,7 @@ def test_the_examples_are_a_valid_manifest():
 
 
 def test_facts_of_a_log_become_components():
-    found = landing.components_of(
+    found = components_of(
         {"accelerator": "NVIDIA H100", "cuda": "12.4", "rollout_engine": "vllm", "vllm": "0.11", "seed": "1"}
     )
     assert {(c.kind, c.name, c.version) for c in found} == {

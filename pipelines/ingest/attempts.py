@@ -1,0 +1,331 @@
+"""The attempts of a run and the numbers of its writes, found batch by batch.
+
+Here belongs the rule that tells a restart from a rewound step, and what must be remembered of the points before a
+batch so that the numbers are those of reading all points at once.
+
+A new attempt begins where a metric is written again at a step that it had already reached, and the axis as a whole has
+moved back too: a late evaluation row, or a second row of the same step, is no restart. A later file, or another
+process, that repeats steps is a later attempt from its first point on. Attempts may therefore begin before the point
+that shows them: at the first point of its step or of its file, which may have been numbered with an earlier batch.
+Such a beginning is reported as `Backdated`.
+
+Within an attempt the steps of a metric never fall, so all that must be known of the past is the last write of each
+metric.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipelines.ingest.draft import Batch, Draft
+from warehouse.contract import DEFAULT_STEP_AXIS
+
+_LAST = ("step", "ordinal", "session", "attempt", "write_no")
+
+
+class Backdated(NamedTuple):
+    """Points of earlier batches belong to the next attempt: those of an axis from this place of a file on."""
+
+    axis: str
+    source_file: str
+    position: int
+
+
+class Numbered(NamedTuple):
+    """The numbers of a batch's points, all of shape (n,).
+
+    Attributes:
+        name, axis: Codes in the tables of the run.
+        order: The order by metric, axis, attempt, step and write, as indices into the batch.
+        attempt, write_no: In the order of the batch, from 1.
+        backdated: What changes for points of earlier batches, one after the other.
+    """
+
+    name: np.ndarray
+    axis: np.ndarray
+    order: np.ndarray
+    attempt: np.ndarray
+    write_no: np.ndarray
+    backdated: list[Backdated]
+
+
+@dataclass
+class _Axis:
+    """What is remembered of one step axis.
+
+    A block is a stretch of points of one step, a session one that a process wrote into one file; points are counted
+    over the whole run, in the order of writing.
+    """
+
+    attempt: int = 1
+    start: int = 0  # count at the first point of the attempt
+    highest: int = 0  # step reached in the attempt
+    step: int = 0  # of the last point
+    session: int = -1
+    block: int = 0  # count at its first point
+    block_file: str = ""
+    block_position: int = 0
+    begin: int = 0  # of the session on this axis
+    begin_file: str = ""
+    begin_position: int = 0
+    session_highest: int = 0
+
+
+class Numbering:
+    """What is remembered of the points of a run; numbers the next ones.
+
+    Attributes:
+        names, axes: Codes of metrics and step axes, by their first appearance.
+    """
+
+    def __init__(self) -> None:
+        self.names: dict[str, int] = {}
+        self.axes: dict[str, int] = {DEFAULT_STEP_AXIS: 0}
+        self._count = 0
+        self._session = 0
+        self._file = ""
+        self._axis: dict[int, _Axis] = {}
+        self._last = np.full((len(_LAST), 0, 1), -1, dtype=np.int64)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all that is remembered, fit for JSON."""
+        used = np.argwhere(self._last[_LAST.index("ordinal")] >= 0)
+        return {
+            "names": list(self.names),
+            "axes": list(self.axes),
+            "count": self._count,
+            "session": self._session,
+            "file": self._file,
+            "axis": {str(code): asdict(axis) for code, axis in self._axis.items()},
+            "last": [[int(n), int(a), *self._last[:, n, a].tolist()] for n, a in used],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Numbering":
+        """Return what `as_dict` gave."""
+        out = cls()
+        out.names = {name: code for code, name in enumerate(data["names"])}
+        out.axes = {axis: code for code, axis in enumerate(data["axes"])}
+        out._count, out._session, out._file = data["count"], data["session"], data["file"]
+        out._axis = {int(code): _Axis(**axis) for code, axis in data["axis"].items()}
+        out._grow()
+        for name, axis, *last in data["last"]:
+            out._last[:, name, axis] = last
+        return out
+
+    def number(self, batch: Batch, draft: Draft) -> Numbered:
+        """Number the points of a batch and remember them.
+
+        Args:
+            batch: The next points of the run.
+            draft: Whose tables its codes belong to.
+        """
+        name, axis = _recoded(batch.name, draft.names, self.names), _recoded(batch.axis, draft.axes, self.axes)
+        self._grow()
+        session = self._sessions(batch, list(draft.files))
+        order, new_series = self._order(name, axis)
+        before = self._before(batch, name, axis, session, order, new_series)
+        attempt = np.ones(len(name), dtype=np.int32)
+        backdated: list[Backdated] = []
+        files = list(draft.files)
+        for code in np.flatnonzero(np.bincount(axis, minlength=1)).tolist():
+            rows = np.flatnonzero(axis == code) if len(self._axis) > 1 or code or (axis != code).any() else slice(None)
+            attempt[rows] = self._number_axis(code, rows, batch, session, before, files, backdated)
+        write_no = self._write_numbers(batch.step, name, axis, attempt, order, new_series)
+        self._remember(batch.step, name, axis, session, attempt, write_no, order, new_series)
+        return Numbered(name, axis, order, attempt, write_no, backdated)
+
+    def _grow(self) -> None:
+        _, names, axes = self._last.shape
+        more = (0, 0), (0, len(self.names) - names), (0, len(self.axes) - axes)
+        if any(b for _, b in more):
+            self._last = np.pad(self._last, more, constant_values=-1)
+
+    def _sessions(self, batch: Batch, files: list[str]) -> np.ndarray:
+        """Number the stretches that one process wrote into one file."""
+        count = len(batch.file)
+        new = np.zeros(count, dtype=np.int64)
+        if count:
+            new[1:] = batch.file[1:] != batch.file[:-1]
+            new[0] = self._file != files[batch.file[0]]
+            self._file = files[batch.file[-1]]
+        inside = [at for at in batch.process_starts if at < count]
+        new[inside] = 1
+        session = self._session + np.cumsum(new)
+        behind = len(batch.process_starts) > len(inside)
+        self._session = (int(session[-1]) if count else self._session) + behind
+        return session
+
+    def _order(self, name: np.ndarray, axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the order by metric and axis, equal ones as written, and where in it a series begins."""
+        series = _ranks(self.names)[name] * len(self.axes) + _ranks(self.axes)[axis]
+        order = _stable_order(series)
+        ordered = series[order]
+        new = np.ones(len(name), dtype=bool)
+        new[1:] = ordered[1:] != ordered[:-1]
+        return order, new
+
+    def _before(
+        self,
+        batch: Batch,
+        name: np.ndarray,
+        axis: np.ndarray,
+        session: np.ndarray,
+        order: np.ndarray,
+        new_series: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return count, step and session of the write of the same metric before each point; -1 where there is none."""
+        found = []
+        later, earlier = order[1:][~new_series[1:]], order[:-1][~new_series[1:]]
+        first = order[new_series]
+        for column, row in (
+            (np.arange(len(name)) + self._count, "ordinal"),
+            (batch.step, "step"),
+            (session, "session"),
+        ):
+            values = np.empty(len(name), dtype=np.int64)
+            values[later] = column[earlier]
+            values[first] = self._last[_LAST.index(row), name[first], axis[first]]
+            found.append(values)
+        return found[0], found[1], found[2]
+
+    def _number_axis(
+        self,
+        code: int,
+        rows: "np.ndarray | slice",
+        batch: Batch,
+        session: np.ndarray,
+        before: tuple[np.ndarray, np.ndarray, np.ndarray],
+        files: list[str],
+        backdated: list[Backdated],
+    ) -> np.ndarray:
+        """Return the attempts of the points on one axis."""
+        step, session = batch.step[rows], session[rows]
+        last_count, last_step, last_session = (column[rows] for column in before)
+        count = self._count + np.arange(len(batch.step))[rows]
+        known = self._axis.get(code)
+        here = known or _Axis(highest=int(step[0]), start=int(count[0]))
+        new_session = np.r_[known is None or session[0] != here.session, session[1:] != session[:-1]]
+        new_block = np.r_[step[0] != here.step, step[1:] != step[:-1]] | new_session
+        block = np.maximum.accumulate(np.where(new_block, count, here.block))
+        begin = np.maximum.accumulate(np.where(new_session, count, here.begin))
+
+        repeated = (last_count >= 0) & (step <= last_step) & (last_count < block)
+        peak = np.maximum(np.maximum.accumulate(step), here.highest)
+        starts, seen, highest = [here.start], 0, here.highest
+        for at in np.flatnonzero(repeated & ((step < peak) | (session != last_session))).tolist():
+            if last_count[at] < starts[-1]:
+                continue
+            highest = max(highest, int(step[seen : at + 1].max()))
+            seen = at
+            other_file = session[at] != last_session[at]
+            if not (step[at] < highest or other_file):
+                continue
+            starts.append(int(begin[at] if other_file else block[at]))
+            if starts[-1] < count[0]:
+                place = (here.begin_file, here.begin_position) if other_file else (here.block_file, here.block_position)
+                backdated.append(Backdated(list(self.axes)[code], *place))
+                self._last[_LAST.index("attempt"), :, code] += self._last[_LAST.index("ordinal"), :, code] >= starts[-1]
+                seen, highest = 0, here.session_highest if other_file else here.step
+            else:
+                seen = int(np.searchsorted(count, starts[-1]))
+                highest = int(step[seen])
+
+        attempt = here.attempt + np.searchsorted(np.asarray(starts[1:], dtype=np.int64), count, side="right")
+        here.attempt += len(starts) - 1
+        here.start, here.highest = starts[-1], max(highest, int(step[seen:].max()))
+        self._axis[code] = here
+        places = (batch.file[rows], batch.position[rows])
+        _move_on(here, step, session, count, int(block[-1]), int(begin[-1]), places, files)
+        return attempt
+
+    def _write_numbers(
+        self,
+        step: np.ndarray,
+        name: np.ndarray,
+        axis: np.ndarray,
+        attempt: np.ndarray,
+        order: np.ndarray,
+        new_series: np.ndarray,
+    ) -> np.ndarray:
+        """Count the writes of a metric at one step in one attempt; they follow each other among its writes."""
+        steps, attempts_ = step[order], attempt[order]
+        new = new_series.copy()
+        new[1:] |= (steps[1:] != steps[:-1]) | (attempts_[1:] != attempts_[:-1])
+        index = np.arange(len(order))
+        start = np.maximum.accumulate(np.where(new, index, 0))
+        number = index - start + 1
+        firsts = np.flatnonzero(new_series)
+        last = self._last[:, name[order[firsts]], axis[order[firsts]]]
+        goes_on = (
+            (last[_LAST.index("ordinal")] >= 0)
+            & (last[_LAST.index("step")] == steps[firsts])
+            & (last[_LAST.index("attempt")] == attempts_[firsts])
+        )
+        if goes_on.any():
+            more = np.zeros(len(order), dtype=np.int64)
+            more[firsts[goes_on]] = last[_LAST.index("write_no")][goes_on]
+            number = number + more[start]
+        out = np.empty(len(order), dtype=np.int32)
+        out[order] = number
+        return out
+
+    def _remember(
+        self,
+        step: np.ndarray,
+        name: np.ndarray,
+        axis: np.ndarray,
+        session: np.ndarray,
+        attempt: np.ndarray,
+        write_no: np.ndarray,
+        order: np.ndarray,
+        new_series: np.ndarray,
+    ) -> None:
+        ends = order[np.r_[new_series[1:], True]] if len(order) else order
+        columns = (step[ends], self._count + ends, session[ends], attempt[ends], write_no[ends])
+        for row, values in enumerate(columns):
+            self._last[row, name[ends], axis[ends]] = values
+        self._count += len(order)
+
+
+def _move_on(
+    here: _Axis,
+    step: np.ndarray,
+    session: np.ndarray,
+    count: np.ndarray,
+    block: int,
+    begin: int,
+    places: tuple[np.ndarray, np.ndarray],
+    files: list[str],
+) -> None:
+    """Remember the last block and the last session of a batch."""
+    at = int(np.searchsorted(count, begin))
+    if begin >= count[0]:
+        here.begin, here.begin_file, here.begin_position = begin, files[places[0][at]], int(places[1][at])
+        here.session_highest = int(step[at:].max())
+    else:
+        here.session_highest = max(here.session_highest, int(step.max()))
+    if block >= count[0]:
+        at = int(np.searchsorted(count, block))
+        here.block, here.block_file, here.block_position = block, files[places[0][at]], int(places[1][at])
+    here.step, here.session = int(step[-1]), int(session[-1])
+
+
+def _recoded(codes: np.ndarray, table: Mapping[str, int], known: dict[str, int]) -> np.ndarray:
+    """Return codes of one table as those of another, which takes up what it does not know."""
+    mapped = np.asarray([known.setdefault(text, len(known)) for text in table], dtype=np.int32)
+    return codes if (mapped == np.arange(len(mapped))).all() else mapped[codes]
+
+
+def _ranks(table: Mapping[str, int]) -> np.ndarray:
+    ranks = np.empty(len(table), dtype=np.int64)
+    ranks[[table[text] for text in sorted(table)]] = np.arange(len(table))
+    return ranks
+
+
+def _stable_order(codes: np.ndarray) -> np.ndarray:
+    """Return the order of small codes, equal ones as they stand; codes of 16 bits are sorted in linear time."""
+    small = codes.astype(np.uint16) if len(codes) and codes.max() < 1 << 16 else codes
+    return np.argsort(small, kind="stable")
