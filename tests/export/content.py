@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable
 from datetime import date, datetime
 from decimal import Decimal
@@ -57,6 +56,8 @@ def _measure(value: Any) -> tuple[str, float]:
     return "text", sum(value.encode())
 
 
-def kinds_of(rows: Iterable[dict], column: str) -> Counter:
-    """Count the kinds of a column's values."""
-    return Counter(_measure(row[column])[0] for row in rows)
+def assert_equal(found: dict[str, list[dict]], expected: dict[str, list[dict]]) -> None:
+    """Compare row counts, kinds of values and sums of every column of every table."""
+    assert found.keys() == expected.keys()
+    for table, rows in expected.items():
+        assert summary(found[table]) == summary(rows), table

@@ -1,6 +1,7 @@
 """The workbook: what Excel can hold arrives, and what it can't is said in it."""
 
 import math
+from datetime import datetime, timedelta
 
 import openpyxl
 import pytest
@@ -51,6 +52,8 @@ def test_values_arrive_and_kinds_stand_beside_empty_cells(made, name):
                 assert cell == str(value)
             elif isinstance(value, float):
                 assert cell == pytest.approx(value, rel=1e-15)
+            elif isinstance(value, datetime):
+                assert abs(cell - value) <= timedelta(milliseconds=1)
             elif not isinstance(value, list):
                 assert cell == value or (cell is None and value == ""), column
     if name == "mart_paired_delta":

@@ -34,7 +34,7 @@ _ABOUT = (
     "Excel has no NaN and no infinity: such a cell is empty, and a column <name>_kind after it says nan, pos_inf or "
     "neg_inf. The column is there where a sheet has such a value.",
     "Excel keeps 15 digits of a number: a column with longer integers is text.",
-    "Times are UTC; Excel cells have no time zone.",
+    "Times are UTC, to the millisecond; Excel cells have no time zone.",
     f"A sheet has at most {MAX_ROWS:,} rows, the header among them, and a cell {MAX_TEXT:,} characters.",
     "Lists are JSON text. Parquet, CSV and Postgres exports and the published file hold everything.",
 )
