@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test lint types unit install install-dev lock clean test-browser test-clients test-trackers docs generated
+.PHONY: demo test lint types unit install install-dev lock clean test-browser test-clients test-trackers docs generated scoreboard
 
 demo: install
 	$(BIN)/firstdrift demo
@@ -38,6 +38,15 @@ test-clients: install-dev .venv-client/.installed
 .venv-client/.installed:
 	$(PYTHON) -m venv .venv-client
 	.venv-client/bin/python -m pip install --quiet "duckdb>=1.4,<1.5"
+	touch $@
+
+# Measures the verdicts on simulated runs, beside other rules; Apache Otava pins another numpy and gets its own environment.
+scoreboard: install-dev .venv-otava/.installed
+	$(BIN)/python -m benchmarks.scoreboard --otava .venv-otava/bin/python
+
+.venv-otava/.installed:
+	$(PYTHON) -m venv .venv-otava
+	.venv-otava/bin/python -m pip install --quiet "apache-otava==0.8.0"
 	touch $@
 
 # Renews what docs/ holds of the code: data dictionary, list of questions, metrics.
@@ -78,4 +87,4 @@ lock:
 	uv pip compile --quiet --universal --no-emit-index-url --no-annotate --no-header -c requirements.lock --group dev pyproject.toml -o requirements-dev.lock
 
 clean:
-	rm -rf $(VENV) .venv-client data dist build
+	rm -rf $(VENV) .venv-client .venv-otava data dist build

@@ -1,37 +1,35 @@
 """The scoreboard: false alarms, power, onset error, interval coverage and who was first, on simulated runs.
 
-Beside the shipped models stand a fixed threshold, a k-of-m rule and, where it is installed, ruptures' PELT, on the
-same series. `python -m benchmarks.scoreboard --migrations 20` prints a quick look, the default is the full measure.
+Beside the shipped models stand a fixed threshold, a k-of-m rule, ruptures' PELT and Apache Otava, on the same series.
+`make scoreboard` runs it whole, `python -m benchmarks.scoreboard --migrations 20` gives a quick look without Otava.
 """
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import duckdb
 import numpy as np
 
+from benchmarks.peers import deltas_of, fixed_threshold, k_of_m, otava, pelt
 from benchmarks.simulator import Array, Cell, Replicates, metric_name, open_star, simulate
 from warehouse.project import Project, load_project
 from warehouse.schema import macro_files, schema_files
 from warehouse.settings import project_folder
 
 TARGET = metric_name(0)
-CELLS: tuple[tuple[Replicates, float, int, float], ...] = (
+CellName = tuple[Replicates, float, int, float]
+CELLS: tuple[CellName, ...] = (
+    *(("both", phi, tail, wander) for phi in (0.0, 0.3, 0.6) for tail in (0, 3) for wander in (0.005, 0.01)),
     ("both", 0.0, 0, 0.0),
-    ("both", 0.3, 0, 0.005),
-    ("both", 0.3, 0, 0.01),
+    ("both", 0.0, 0, 0.03),
     ("both", 0.3, 0, 0.03),
-    ("both", 0.6, 0, 0.01),
-    ("both", 0.0, 3, 0.01),
-    ("both", 0.3, 3, 0.01),
     ("both", 0.6, 3, 0.03),
-    ("baseline", 0.0, 0, 0.0),
-    ("baseline", 0.3, 0, 0.01),
-    ("baseline", 0.6, 0, 0.01),
-    ("none", 0.0, 0, 0.0),
-    ("none", 0.3, 0, 0.01),
+    *(("baseline", phi, tail, 0.01) for phi in (0.0, 0.3, 0.6) for tail in (0, 3)),
+    *(("none", phi, tail, 0.01) for phi in (0.0, 0.3, 0.6) for tail in (0, 3)),
     ("none", 0.6, 3, 0.03),
 )
 """Replicates, autocorrelation, degrees of freedom of the tails (0: normal), wander in sigma a step."""
@@ -124,45 +122,6 @@ def _row(con: duckdb.DuckDBPyConnection, sql: str) -> tuple:
     return row
 
 
-def deltas_of(cell: Cell, values: Array) -> Array:
-    """Return the raw deltas: pair, metric, step; the pairs of a migration lie together."""
-    first = cell.baseline_runs + cell.candidate_runs
-    return (values[:, first:] - values[:, :1]).reshape(-1, cell.metrics, cell.steps)
-
-
-def fixed_threshold(delta: Array, limit: float = 3.0) -> Array:
-    """Return the first step at which a series is more than `limit` sigma from its start; 0 for none."""
-    hit = np.abs(_from_start(delta)) > limit
-    return np.where(hit.any(axis=-1), hit.argmax(axis=-1) + 1, 0)
-
-
-def k_of_m(delta: Array, limit: float = 3.0, k: int = 4, m: int = 5) -> Array:
-    """Return the first step that begins m steps of which k are more than `limit` sigma away; 0 for none."""
-    beyond = (np.abs(_from_start(delta)) > limit).astype(int)
-    counts = np.lib.stride_tricks.sliding_window_view(beyond, m, axis=-1).sum(axis=-1)
-    hit = counts >= k
-    return np.where(hit.any(axis=-1), hit.argmax(axis=-1) + 1, 0)
-
-
-def _from_start(delta: Array) -> Array:
-    """Take off the median of the first 20 steps. One sigma is 1 here: the rules are told the true noise."""
-    return delta - np.median(delta[..., :20], axis=-1, keepdims=True)
-
-
-def pelt(delta: Array) -> Array:
-    """Return the first change that PELT finds with the usual penalty, 2 log n of the robust variance; 0 for none."""
-    import ruptures
-
-    flat = delta.reshape(-1, delta.shape[-1])
-    found = np.zeros(len(flat), dtype=int)
-    for i, series in enumerate(flat):
-        sigma = 1.4826 * np.median(np.abs(np.diff(series))) / np.sqrt(2.0)
-        scaled = series / max(sigma, 1e-12)
-        changes = ruptures.Pelt(model="l2", min_size=8, jump=1).fit(scaled).predict(pen=2 * np.log(len(series)))
-        found[i] = changes[0] + 1 if len(changes) > 1 else 0
-    return found.reshape(delta.shape[:-1])
-
-
 def score_rule(onsets: Array, cell: Cell) -> Score:
     """Judge the onsets of a rule, one for each pair and metric, 0 for none."""
     by_migration = onsets.reshape(-1, cell.candidates, onsets.shape[-1])
@@ -181,7 +140,7 @@ def score_rule(onsets: Array, cell: Cell) -> Score:
     )
 
 
-def run(migrations: int, seed: int, cells: tuple[tuple[Replicates, float, int, float], ...]) -> Iterator[str]:
+def run(migrations: int, seed: int, cells: tuple[CellName, ...], otava_python: Path | None) -> Iterator[str]:
     """Yield the lines of the scoreboard."""
     project = load_project(project_folder("models"), schema_files(), macro_files())
     yield "replicates AR   tail wander | method           false pairs series  power |error| coverage  first  seconds"
@@ -198,12 +157,23 @@ def run(migrations: int, seed: int, cells: tuple[tuple[Replicates, float, int, f
         con.close()
         yield _line(head, "firstdrift", score, time.perf_counter() - started)
         if replicates == "both":
-            delta = deltas_of(cell, values)
-            yield _line(head, "3 sigma", score_rule(fixed_threshold(delta), cell), 0.0)
-            yield _line(head, "4 of 5 > 3 sigma", score_rule(k_of_m(delta), cell), 0.0)
-            few = delta[: 2 * cell.candidates, ::6]
-            started = time.perf_counter()
-            yield _line(head, "PELT (sample)", score_rule(pelt(few), cell), time.perf_counter() - started)
+            yield from (_line(head, *peer) for peer in _peers(cell, values, otava_python))
+
+
+def _peers(cell: Cell, values: Array, otava_python: Path | None) -> Iterator[tuple[str, Score, float]]:
+    """Yield name, score and seconds of each rule; the slow ones see a sixth of the metrics of two migrations."""
+    delta = deltas_of(cell, values)
+    few = delta[: 2 * cell.candidates, ::6]
+    rules: list[tuple[str, Callable[[Array], Array], Array]] = [
+        ("3 sigma", fixed_threshold, delta),
+        ("4 of 5 > 3 sigma", k_of_m, delta),
+        ("PELT (sample)", pelt, few),
+    ]
+    if otava_python is not None:
+        rules.append(("Otava (sample)", partial(otava, python=otava_python), few))
+    for name, rule, series in rules:
+        started = time.perf_counter()
+        yield name, score_rule(rule(series), cell), time.perf_counter() - started
 
 
 def _line(head: str, method: str, s: Score, seconds: float) -> str:
@@ -219,9 +189,10 @@ def main() -> None:
     parser.add_argument("--migrations", type=int, default=100, help="each has 4 faultless and 2 faulty pairs")
     parser.add_argument("--seed", type=int, default=20)
     parser.add_argument("--only", default="", help="both, baseline or none")
+    parser.add_argument("--otava", type=Path, help="python of an environment that holds apache-otava")
     arguments = parser.parse_args()
     cells = tuple(c for c in CELLS if arguments.only in ("", c[0]))
-    for line in run(arguments.migrations, arguments.seed, cells):
+    for line in run(arguments.migrations, arguments.seed, cells, arguments.otava):
         print(line, flush=True)
 
 

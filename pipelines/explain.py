@@ -67,16 +67,45 @@ _PAIR_QUESTIONS = (
     ("The pair", "select * exclude (pair_id, input_version) from dim_migration where pair_id = {pair}"),
     ("The verdict and what it stands on", "select * exclude (pair_id) from mart_pair_verdict where pair_id = {pair}"),
     (
+        "Its reasons",
+        "select ordinal, reason_kind, metric, step, sentence from mart_verdict_reason "
+        "where pair_id = {pair} order by ordinal",
+    ),
+    (
         "What drifted, first to last",
         "select rank, metric, stage, onset_step, onset_step_low, onset_step_high, q_value, probability_first, is_tied "
         "from mart_first_drift where pair_id = {pair} order by rank",
     ),
     (
         "Metrics nearest to a drift",
-        "select metric, onset_step, statistic, threshold, p_value, q_value, effect_in_sigma, "
+        "select metric, onset_step, floor_source, statistic, threshold, p_value, q_value, effect_in_sigma, "
         "smallest_detectable_shift, is_censored from mart_divergence_onset "
         "where pair_id = {pair} and onset_kind = 'drift' order by p_value, metric limit 10",
     ),
+)
+# The fit of int_level_fit for one series, from the published differences.
+_FIT_AGAIN = (
+    "with series as (select d.step_axis, d.step, 1.0 / (d.sigma * d.sigma) as w, drawn_in(d.adjusted_delta - "
+    "median(d.adjusted_delta) over (partition by d.step_axis), greatest(d.sigma, coalesce(d.local_sigma, 0.0))) as d, "
+    "o.inflation from mart_paired_delta as d inner join mart_divergence_onset as o "
+    "on d.pair_id = o.pair_id and d.metric_id = o.metric_id and d.step_axis = o.step_axis "
+    "where d.pair_id = {pair} and d.metric = {metric} and o.onset_kind = 'drift' and d.is_comparable and d.sigma > 0), "
+    "running as (select *, row_number() over along - 1 as k, count(*) over whole as n, "
+    "sum(w) over along - w as left_weight, sum(w * d) over along - w * d as left_sum, sum(w) over whole as weight, "
+    "sum(w * d) over whole as total, sum(w * d * d) over whole as squares from series "
+    "window along as (partition by step_axis order by step rows unbounded preceding), "
+    "whole as (partition by step_axis)), "
+    "splits as (select *, weighted_sse(left_weight, left_sum, weight, total, squares) as sse from running "
+    "where k between shortest_segment(n) and n - shortest_segment(n)), "
+    "compared as (select *, (sse - min(sse) over whole) / (min(sse) over whole / (n - 2) * inflation) as lr "
+    "from splits window whole as (partition by step_axis)) "
+    "select step_axis, any_value(n) as steps, arg_min(step, sse) as onset_step, "
+    "min(step) filter (where lr <= 7.35) as onset_step_low, max(step) filter (where lr <= 7.35) as onset_step_high, "
+    "max(split_f(left_weight, left_sum, weight, total, squares, n)) as f, any_value(inflation) as inflation, "
+    "max(split_f(left_weight, left_sum, weight, total, squares, n) / inflation) as statistic, "
+    "largest_f_limit(any_value(n)) as threshold, "
+    "largest_f_p(max(split_f(left_weight, left_sum, weight, total, squares, n) / inflation), any_value(n)) as p_value "
+    "from compared group by step_axis order by step_axis"
 )
 _METRIC_QUESTIONS = (
     (
@@ -91,10 +120,11 @@ _METRIC_QUESTIONS = (
         "where p.pair_id = {pair} and f.metric = {metric}",
     ),
     (
-        "Its onsets: statistic, threshold, interval",
+        "Its onsets: floor and its source, statistic, threshold, interval",
         "select * exclude (pair_id, migration, metric_id, metric) from mart_divergence_onset "
         "where pair_id = {pair} and metric = {metric} order by onset_kind",
     ),
+    ("Statistic and interval of a step, reckoned anew from the differences", _FIT_AGAIN),
     (
         "The difference before and after the onset",
         "select d.step >= o.onset_step as is_after, count(*) as steps, avg(d.delta) as mean_delta, "

@@ -48,9 +48,23 @@ first_diff as (
         first_difference as onset_step,
         first_difference as onset_step_low,
         first_difference as onset_step_high,
+        null::double as p_value,
+        null::double as q_value,
+        null::double as q_value_strict,
         first_difference is null as is_censored,
         n,
         case when first_difference is not null then 'exact' end as shape,
+        null::double as effect,
+        null::double as effect_in_sigma,
+        null::double as raw_effect,
+        null::double as smallest_detectable_shift,
+        null::double as statistic,
+        null::double as threshold,
+        null::double as doubling_steps,
+        null::varchar as floor_source,
+        null::double as sigma,
+        null::boolean as is_unpaired,
+        null::double as inflation,
         first_difference is not null as is_confirmed
     from differences
     where n > 0
@@ -73,12 +87,22 @@ decouple as (
         case when is_event then onset_step_low end as onset_step_low,
         case when is_event then onset_step_high end as onset_step_high,
         p_value,
+        null::double as q_value,
+        null::double as q_value_strict,
         not is_event as is_censored,
         n,
         case when is_event then shape end as shape,
         log_rise as effect,
+        null::double as effect_in_sigma,
+        null::double as raw_effect,
+        null::double as smallest_detectable_shift,
         f as statistic,
+        null::double as threshold,
         case when is_event then doubling_steps end as doubling_steps,
+        null::varchar as floor_source,
+        null::double as sigma,
+        null::boolean as is_unpaired,
+        null::double as inflation,
         is_event as is_confirmed
     from decoupled
 ),
@@ -107,6 +131,7 @@ drift as (
         ) as smallest_detectable_shift,
         levels.statistic,
         largest_f_limit(levels.n) as threshold,
+        null::double as doubling_steps,
         levels.floor_source,
         levels.sigma,
         levels.is_unpaired,
@@ -123,13 +148,12 @@ drift as (
             and levels.step_axis = found.step_axis
 ),
 
--- What only one kind of onset has is null for the others.
 onsets as (
-    select * from drift
+    select * from first_diff
     union all by name
     select * from decouple
     union all by name
-    select * from first_diff
+    select * from drift
 )
 
 select

@@ -103,7 +103,8 @@ reasons as (
                 then
                     'Without a replicate the noise floor stems from what the two runs do from step to step: '
                     || 'small drifts are missed.'
-            else 'The noise floor stems from ' || baseline_replicates || ' replicates of the baseline and '
+            else
+                'The noise floor stems from ' || baseline_replicates || ' replicates of the baseline and '
                 || candidate_replicates || ' of the candidate, the judged runs left out.'
         end as sentence
     from verdicts

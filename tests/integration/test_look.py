@@ -61,17 +61,36 @@ def test_metrics_says_when_nothing_fits(tmp_path):
 def test_explain_gives_each_number_with_its_query(demo_home, pair):
     evidence = json.loads(firstdrift(demo_home, "explain", pair, "mismatch/mismatch_k3_kl", "--json").stdout)
     onsets = next(part for part in evidence if part["title"].startswith("Its onsets"))
-    rows = [dict(zip(onsets["columns"], row, strict=True)) for row in onsets["rows"]]
-    drift = next(row for row in rows if row["onset_kind"] == "drift")
+    drift = next(row for row in records(onsets) if row["onset_kind"] == "drift")
     assert abs(drift["onset_step"] - 60) <= 3
     assert drift["statistic"] > drift["threshold"]
     again = json.loads(firstdrift(demo_home, "query", onsets["query"], "--json").stdout)
     assert [list(row.values()) for row in again] == onsets["rows"]
 
 
-def test_explain_of_a_pair_shows_verdict_and_ranking(demo_home):
+@pytest.mark.parametrize("metric", ["mismatch/mismatch_k3_kl", "response/rewards/mean"])
+def test_explain_reckons_the_statistic_anew_from_the_published_differences(demo_home, metric):
+    evidence = json.loads(firstdrift(demo_home, "explain", "npu_attn_mask_at60", metric, "--json").stdout)
+    parts = {part["title"].split(":")[0]: part for part in evidence}
+    drift = next(row for row in records(parts["Its onsets"]) if row["onset_kind"] == "drift")
+    (again,) = records(parts["Statistic and interval of a step, reckoned anew from the differences"])
+    for name in ("inflation", "statistic", "threshold", "p_value"):
+        assert again[name] == pytest.approx(drift[name], rel=1e-9)
+    if drift["shape"] == "step":
+        for name in ("onset_step", "onset_step_low", "onset_step_high"):
+            assert again[name] == drift[name]
+    assert drift["floor_source"] == "replicates"
+    assert again["steps"] == drift["step_count"]
+
+
+def records(part: dict) -> list[dict]:
+    return [dict(zip(part["columns"], row, strict=True)) for row in part["rows"]]
+
+
+def test_explain_of_a_pair_shows_verdict_reasons_and_ranking(demo_home):
     text = firstdrift(demo_home, "explain", "npu_attn_mask_at60").stdout
     assert "What drifted, first to last" in text
+    assert "The noise floor stems from" in " ".join(text.split())
     assert "drift" in text
 
 
