@@ -123,7 +123,9 @@ def write_part(folder: Path, *tables: pa.Table) -> str:
     schema = tables[0].schema
     # Texts recur, values do not; the schema that Arrow would add makes codes of texts when they are read.
     texts = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_dictionary(f.type)]
-    with pq.ParquetWriter(draft, schema, compression="zstd", use_dictionary=texts, store_schema=False) as file:  # type: ignore[arg-type]
+    whole = {f.name: "DELTA_BINARY_PACKED" for f in schema if pa.types.is_int64(f.type)}
+    options: dict[str, Any] = {"use_dictionary": texts, "column_encoding": whole, "write_statistics": False}
+    with pq.ParquetWriter(draft, schema, compression="zstd", store_schema=False, **options) as file:
         for table in tables:
             file.write_table(table)
     draft.replace(folder / name)

@@ -13,7 +13,7 @@ Within an attempt the steps of a metric never fall, so all that must be known of
 metric.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ import numpy as np
 from pipelines.ingest.draft import Batch, Draft
 from warehouse.contract import DEFAULT_STEP_AXIS
 
-_LAST = ("step", "ordinal", "session", "attempt", "write_no")
+_STEP, _ORDINAL, _SESSION, _ATTEMPT, _WRITE_NO = range(5)
 
 
 class Backdated(NamedTuple):
@@ -87,11 +87,11 @@ class Numbering:
         self._session = 0
         self._file = ""
         self._axis: dict[int, _Axis] = {}
-        self._last = np.full((len(_LAST), 0, 1), -1, dtype=np.int64)
+        self._last = np.full((5, 0, 1), -1, dtype=np.int64)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all that is remembered, fit for JSON."""
-        used = np.argwhere(self._last[_LAST.index("ordinal")] >= 0)
+        used = np.argwhere(self._last[_ORDINAL] >= 0)
         return {
             "names": list(self.names),
             "axes": list(self.axes),
@@ -124,16 +124,25 @@ class Numbering:
         """
         name, axis = _recoded(batch.name, draft.names, self.names), _recoded(batch.axis, draft.axes, self.axes)
         self._grow()
-        session = self._sessions(batch, list(draft.files))
+        files = list(draft.files)
+        session = self._sessions(batch, files)
         order, new_series = self._order(name, axis)
-        before = self._before(batch, name, axis, session, order, new_series)
+        again = self._written_again(batch.step, name, axis, session, order, new_series)
         attempt = np.ones(len(name), dtype=np.int32)
         backdated: list[Backdated] = []
-        files = list(draft.files)
-        for code in np.flatnonzero(np.bincount(axis, minlength=1)).tolist():
-            rows = np.flatnonzero(axis == code) if len(self._axis) > 1 or code or (axis != code).any() else slice(None)
-            attempt[rows] = self._number_axis(code, rows, batch, session, before, files, backdated)
-        write_no = self._write_numbers(batch.step, name, axis, attempt, order, new_series)
+        for code in np.unique(axis).tolist():
+            rows = slice(None) if (axis == code).all() else np.flatnonzero(axis == code)
+            points = _Points(
+                self._count + np.arange(len(name))[rows],
+                batch.step[rows],
+                session[rows],
+                batch.file[rows],
+                batch.position[rows],
+            )
+            attempt[rows] = self._number_axis(code, points, again, files, backdated)
+        write_no = np.ones(len(name), dtype=np.int32)
+        if len(again.at):
+            write_no = self._write_numbers(batch.step, name, axis, attempt, order, new_series)
         self._remember(batch.step, name, axis, session, attempt, write_no, order, new_series)
         return Numbered(name, axis, order, attempt, write_no, backdated)
 
@@ -160,85 +169,77 @@ class Numbering:
 
     def _order(self, name: np.ndarray, axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the order by metric and axis, equal ones as written, and where in it a series begins."""
-        series = _ranks(self.names)[name] * len(self.axes) + _ranks(self.axes)[axis]
+        series = _ranks(self.names)[name]
+        if len(self.axes) > 1:
+            series = series * len(self.axes) + _ranks(self.axes)[axis]
         order = _stable_order(series)
         ordered = series[order]
         new = np.ones(len(name), dtype=bool)
         new[1:] = ordered[1:] != ordered[:-1]
         return order, new
 
-    def _before(
+    def _written_again(
         self,
-        batch: Batch,
+        step: np.ndarray,
         name: np.ndarray,
         axis: np.ndarray,
         session: np.ndarray,
         order: np.ndarray,
         new_series: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return count, step and session of the write of the same metric before each point; -1 where there is none."""
-        found = []
-        later, earlier = order[1:][~new_series[1:]], order[:-1][~new_series[1:]]
-        first = order[new_series]
-        for column, row in (
-            (np.arange(len(name)) + self._count, "ordinal"),
-            (batch.step, "step"),
-            (session, "session"),
-        ):
-            values = np.empty(len(name), dtype=np.int64)
-            values[later] = column[earlier]
-            values[first] = self._last[_LAST.index(row), name[first], axis[first]]
-            found.append(values)
-        return found[0], found[1], found[2]
+    ) -> "_Again":
+        """Return the points whose metric had reached their step before; in most batches there are none."""
+        steps = step[order]
+        falls = np.zeros(len(order), dtype=bool)
+        falls[1:] = (steps[1:] <= steps[:-1]) & ~new_series[1:]
+        begins = np.flatnonzero(new_series)
+        firsts = order[begins]
+        last = self._last[:, name[firsts], axis[firsts]]
+        back = (last[_ORDINAL] >= 0) & (steps[begins] <= last[_STEP])
+
+        later = np.flatnonzero(falls)
+        at = np.r_[firsts[back], order[later]]
+        count = np.r_[last[_ORDINAL][back], self._count + order[later - 1]]
+        sessions = np.r_[last[_SESSION][back], session[order[later - 1]]]
+        by_count = np.argsort(at)
+        return _Again(self._count + at[by_count], count[by_count], sessions[by_count])
 
     def _number_axis(
-        self,
-        code: int,
-        rows: "np.ndarray | slice",
-        batch: Batch,
-        session: np.ndarray,
-        before: tuple[np.ndarray, np.ndarray, np.ndarray],
-        files: list[str],
-        backdated: list[Backdated],
-    ) -> np.ndarray:
+        self, code: int, points: "_Points", again: "_Again", files: list[str], backdated: list[Backdated]
+    ) -> "np.ndarray | int":
         """Return the attempts of the points on one axis."""
-        step, session = batch.step[rows], session[rows]
-        last_count, last_step, last_session = (column[rows] for column in before)
-        count = self._count + np.arange(len(batch.step))[rows]
+        count, step, session = points.at, points.step, points.session
         known = self._axis.get(code)
         here = known or _Axis(highest=int(step[0]), start=int(count[0]))
+        self._axis[code] = here
         new_session = np.r_[known is None or session[0] != here.session, session[1:] != session[:-1]]
         new_block = np.r_[step[0] != here.step, step[1:] != step[:-1]] | new_session
-        block = np.maximum.accumulate(np.where(new_block, count, here.block))
-        begin = np.maximum.accumulate(np.where(new_session, count, here.begin))
-
-        repeated = (last_count >= 0) & (step <= last_step) & (last_count < block)
-        peak = np.maximum(np.maximum.accumulate(step), here.highest)
         starts, seen, highest = [here.start], 0, here.highest
-        for at in np.flatnonzero(repeated & ((step < peak) | (session != last_session))).tolist():
-            if last_count[at] < starts[-1]:
+        for at, last_count, last_session in _candidates(again, points):
+            # Blocks and sessions that began before this batch are known by their first point.
+            block = _begin(new_block, at, count, here.block)
+            if last_count < starts[-1] or last_count >= block:
                 continue
             highest = max(highest, int(step[seen : at + 1].max()))
             seen = at
-            other_file = session[at] != last_session[at]
+            other_file = session[at] != last_session
             if not (step[at] < highest or other_file):
                 continue
-            starts.append(int(begin[at] if other_file else block[at]))
+            starts.append(_begin(new_session, at, count, here.begin) if other_file else block)
             if starts[-1] < count[0]:
                 place = (here.begin_file, here.begin_position) if other_file else (here.block_file, here.block_position)
                 backdated.append(Backdated(list(self.axes)[code], *place))
-                self._last[_LAST.index("attempt"), :, code] += self._last[_LAST.index("ordinal"), :, code] >= starts[-1]
+                self._last[_ATTEMPT, :, code] += self._last[_ORDINAL, :, code] >= starts[-1]
                 seen, highest = 0, here.session_highest if other_file else here.step
             else:
                 seen = int(np.searchsorted(count, starts[-1]))
                 highest = int(step[seen])
 
-        attempt = here.attempt + np.searchsorted(np.asarray(starts[1:], dtype=np.int64), count, side="right")
+        attempt: np.ndarray | int = here.attempt
+        if len(starts) > 1:
+            attempt = here.attempt + np.searchsorted(np.asarray(starts[1:], dtype=np.int64), count, side="right")
         here.attempt += len(starts) - 1
         here.start, here.highest = starts[-1], max(highest, int(step[seen:].max()))
-        self._axis[code] = here
-        places = (batch.file[rows], batch.position[rows])
-        _move_on(here, step, session, count, int(block[-1]), int(begin[-1]), places, files)
+        _move_on(here, points, new_block, new_session, files)
         return attempt
 
     def _write_numbers(
@@ -259,14 +260,10 @@ class Numbering:
         number = index - start + 1
         firsts = np.flatnonzero(new_series)
         last = self._last[:, name[order[firsts]], axis[order[firsts]]]
-        goes_on = (
-            (last[_LAST.index("ordinal")] >= 0)
-            & (last[_LAST.index("step")] == steps[firsts])
-            & (last[_LAST.index("attempt")] == attempts_[firsts])
-        )
+        goes_on = (last[_ORDINAL] >= 0) & (last[_STEP] == steps[firsts]) & (last[_ATTEMPT] == attempts_[firsts])
         if goes_on.any():
             more = np.zeros(len(order), dtype=np.int64)
-            more[firsts[goes_on]] = last[_LAST.index("write_no")][goes_on]
+            more[firsts[goes_on]] = last[_WRITE_NO][goes_on]
             number = number + more[start]
         out = np.empty(len(order), dtype=np.int32)
         out[order] = number
@@ -290,27 +287,53 @@ class Numbering:
         self._count += len(order)
 
 
-def _move_on(
-    here: _Axis,
-    step: np.ndarray,
-    session: np.ndarray,
-    count: np.ndarray,
-    block: int,
-    begin: int,
-    places: tuple[np.ndarray, np.ndarray],
-    files: list[str],
-) -> None:
+class _Points(NamedTuple):
+    """Points of a batch on one axis: their number in the run, step, session and place, each of shape (n,)."""
+
+    at: np.ndarray
+    step: np.ndarray
+    session: np.ndarray
+    file: np.ndarray
+    position: np.ndarray
+
+
+class _Again(NamedTuple):
+    """Points whose metric had reached their step before, by their count; count and session of the write before."""
+
+    at: np.ndarray
+    last_count: np.ndarray
+    last_session: np.ndarray
+
+
+def _candidates(again: _Again, points: _Points) -> Iterator[tuple[int, int, int]]:
+    """Yield those of an axis, as its index, with count and session of the write before."""
+    if not len(again.at):
+        return
+    at = np.searchsorted(points.at, again.at)
+    here = (at < len(points.at)) & (points.at[np.minimum(at, len(points.at) - 1)] == again.at)
+    yield from zip(at[here].tolist(), again.last_count[here].tolist(), again.last_session[here].tolist(), strict=True)
+
+
+def _begin(new: np.ndarray, at: int, count: np.ndarray, before: int) -> int:
+    """Return the count at the first point of the stretch that a point lies in."""
+    while at >= 0 and not new[at]:
+        at -= 1
+    return int(count[at]) if at >= 0 else before
+
+
+def _move_on(here: _Axis, points: _Points, new_block: np.ndarray, new_session: np.ndarray, files: list[str]) -> None:
     """Remember the last block and the last session of a batch."""
-    at = int(np.searchsorted(count, begin))
-    if begin >= count[0]:
-        here.begin, here.begin_file, here.begin_position = begin, files[places[0][at]], int(places[1][at])
-        here.session_highest = int(step[at:].max())
+    if new_session.any():
+        at = len(new_session) - 1 - int(np.argmax(new_session[::-1]))
+        here.begin, here.begin_file = int(points.at[at]), files[points.file[at]]
+        here.begin_position, here.session_highest = int(points.position[at]), int(points.step[at:].max())
     else:
-        here.session_highest = max(here.session_highest, int(step.max()))
-    if block >= count[0]:
-        at = int(np.searchsorted(count, block))
-        here.block, here.block_file, here.block_position = block, files[places[0][at]], int(places[1][at])
-    here.step, here.session = int(step[-1]), int(session[-1])
+        here.session_highest = max(here.session_highest, int(points.step.max()))
+    if new_block.any():
+        at = len(new_block) - 1 - int(np.argmax(new_block[::-1]))
+        here.block, here.block_file = int(points.at[at]), files[points.file[at]]
+        here.block_position = int(points.position[at])
+    here.step, here.session = int(points.step[-1]), int(points.session[-1])
 
 
 def _recoded(codes: np.ndarray, table: Mapping[str, int], known: dict[str, int]) -> np.ndarray:

@@ -24,16 +24,16 @@ class Scalars(NamedTuple):
         step: Its step.
         wall_time: Its time, seconds since 1970.
         value: Its value.
-        tag_at: Where its tag begins.
-        tag_size: How long the tag is, in bytes.
+        tag: Index of its tag in `tags`.
+        tags: The tags, as bytes; a tag may stand there several times.
     """
 
     plain: np.ndarray
     step: np.ndarray
     wall_time: np.ndarray
     value: np.ndarray
-    tag_at: np.ndarray
-    tag_size: np.ndarray
+    tag: np.ndarray
+    tags: list[bytes]
 
 
 def decode(data: bytes, begin: np.ndarray, size: np.ndarray) -> Scalars:
@@ -51,33 +51,31 @@ def decode(data: bytes, begin: np.ndarray, size: np.ndarray) -> Scalars:
         np.zeros(count),
         np.zeros(count),
         np.zeros(count, dtype=np.int64),
-        np.zeros(count, dtype=np.int64),
+        [],
     )
     file = np.frombuffer(data, dtype=np.uint8)
     for length in np.unique(size):
         if 24 <= length < _SHORT + 16:
             rows = np.flatnonzero(size == length)
             windows = np.lib.stride_tricks.sliding_window_view(file, int(length))
-            _decode_length(out, rows, windows[begin[rows]], begin[rows])
+            _decode_length(out, rows, windows[begin[rows]])
     return out
 
 
-def _decode_length(out: Scalars, rows: np.ndarray, block: np.ndarray, begin: np.ndarray) -> None:
+def _decode_length(out: Scalars, rows: np.ndarray, block: np.ndarray) -> None:
     """Decode the records of one length; `block` holds their payloads as rows."""
     starts = block[:, 0] == _TIME
     without_step = starts & (block[:, 9] == _SUMMARY)
-    _decode_shape(out, rows, block, begin, without_step, 0)
+    _decode_shape(out, rows, block, without_step, 0)
     with_step = starts & (block[:, 9] == _STEP)
     more = np.ones(len(rows), dtype=bool)
     for width in range(1, _MOST_STEP_BYTES + 1):
         last = block[:, 9 + width] < _SHORT
-        _decode_shape(out, rows, block, begin, with_step & more & last, width)
+        _decode_shape(out, rows, block, with_step & more & last, width)
         more &= ~last
 
 
-def _decode_shape(
-    out: Scalars, rows: np.ndarray, block: np.ndarray, begin: np.ndarray, wanted: np.ndarray, step_bytes: int
-) -> None:
+def _decode_shape(out: Scalars, rows: np.ndarray, block: np.ndarray, wanted: np.ndarray, step_bytes: int) -> None:
     """Decode those of the wanted records whose parts have the right lengths and field numbers."""
     if not wanted.any():
         return
@@ -103,7 +101,21 @@ def _decode_shape(
     out.plain[target] = True
     out.wall_time[target] = np.ascontiguousarray(chosen[:, 1:9]).view("<f8").ravel()
     out.value[target] = np.ascontiguousarray(chosen[:, -4:]).view("<f4").ravel()
-    out.tag_at[target] = begin[wanted] + at + 6
-    out.tag_size[target] = tag_size
+    kinds, codes = _distinct(chosen[:, at + 6 : at + 6 + tag_size])
+    out.tag[target] = codes + len(out.tags)
+    out.tags.extend(kinds)
     for position in range(step_bytes):
         out.step[target] |= (chosen[:, 10 + position].astype(np.int64) & 0x7F) << (7 * position)
+
+
+def _distinct(texts: np.ndarray) -> tuple[list[bytes], np.ndarray]:
+    """Return the distinct rows of an array of bytes, and for each row which it is."""
+    count, size = texts.shape
+    padded = np.zeros((count, -(-size // 8) * 8), dtype=np.uint8)
+    padded[:, :size] = texts
+    words = padded.view(np.uint64)
+    weights = np.random.default_rng(1).integers(1, 1 << 63, words.shape[1], dtype=np.uint64) | np.uint64(1)
+    _, first, code = np.unique((words * weights).sum(axis=1, dtype=np.uint64), return_index=True, return_inverse=True)
+    if not (words[first][code] == words).all():  # two texts have one sum
+        _, first, code = np.unique(words, axis=0, return_index=True, return_inverse=True)
+    return [texts[at].tobytes() for at in first], code.ravel()

@@ -37,11 +37,11 @@ trackers' records and from requirements.txt, wandb-metadata.json, swanlab-metada
 .hydra/config.yaml and logs/env.json in the run's folder, by allow-list. Environments, command lines, users, hosts and
 addresses are never read, and texts in issues are redacted.
 
-**A log that grows.** A run that is still being written is read up to its last whole record; the next pass reads only what
-was added, and the result is that of reading it all at once. A half-written last record is an issue only until the
+**A log that grows.** A run that is still being written is read up to its last whole record; the next pass reads only
+what was added, and the result is that of reading it all at once. A half-written last record is an issue only until the
 rest of it is there. What was read before must still be there byte by byte (its SHA-256 is kept; for the SQLite stores
-number and sums of the rows), else the log is read whole. So are compressed files, Parquet, `trainer_state.json`, JSON of
-metric to step to value, MLflow's folders, folders with logs of several trackers, and runs of several files of which
+number and sums of the rows), else the log is read whole. So are compressed files, Parquet, `trainer_state.json`, JSON
+of metric to step to value, MLflow's folders, folders with logs of several trackers, and runs of several files of which
 another than the last one grows.
 
 **Memory.** Logs are read in windows of 16 MB and written to the lake as they are read. JSON documents and folders

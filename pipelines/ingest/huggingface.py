@@ -59,11 +59,23 @@ def scan(log: LogFile) -> Iterator[Draft]:
 
 def _is_state(path: Path) -> bool:
     beginning = head(path)
-    if beginning.lstrip()[:1] != b"{":
+    if beginning.lstrip()[:1] != b"{" or _is_first_of_lines(beginning):
         return False
     if not any(b'"log_history"' in piece for piece in pieces(path)):
         return False
     return _loads(path)
+
+
+def _is_first_of_lines(beginning: bytes) -> bool:
+    """Tell whether the first line is a JSON document of its own, with more behind it."""
+    line, _, more = beginning.partition(b"\n")
+    if not more.strip():
+        return False
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _loads(path: Path) -> bool:

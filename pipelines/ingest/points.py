@@ -34,21 +34,26 @@ def table_of(
         files: Texts of the batch's codes of files.
     """
     order = numbered.order
+
+    def sort(column: np.ndarray) -> np.ndarray:
+        is_constant = len(column) == 0 or (column == column[0]).all()
+        return column if is_constant else column[order]
+
     kinds = _kind_codes(batch.value, batch.kinds)
     unknown = kinds == _KIND["nonfinite_unknown"] if batch.kinds else None
     without_time = np.isnan(batch.wall_time)
     columns = [
-        codes_of_texts(numbered.name[order], names),
-        codes_of_texts(numbered.axis[order], axes),
-        numbers(numbered.attempt[order], pa.int32()),
-        numbers(batch.step[order], pa.int64()),
-        numbers(numbered.write_no[order], pa.int32()),
-        numbers(batch.value[order], pa.float64(), None if unknown is None else unknown[order]),
-        codes_of_texts(kinds[order], VALUE_KINDS),
+        codes_of_texts(sort(numbered.name), names),
+        codes_of_texts(sort(numbered.axis), axes),
+        numbers(sort(numbered.attempt), pa.int32()),
+        numbers(sort(batch.step), pa.int64()),
+        numbers(sort(numbered.write_no), pa.int32()),
+        numbers(sort(batch.value), pa.float64(), None if unknown is None else sort(unknown)),
+        codes_of_texts(sort(kinds), VALUE_KINDS),
         _raw_texts(batch.raw, order),
-        numbers(batch.wall_time[order], pa.float64(), without_time[order] if without_time.any() else None),
-        codes_of_texts(batch.file[order], files),
-        numbers(batch.position[order], pa.int64()),
+        numbers(sort(batch.wall_time), pa.float64(), sort(without_time) if without_time.any() else None),
+        codes_of_texts(sort(batch.file), files),
+        numbers(sort(batch.position), pa.int64()),
     ]
     return pa.table(columns, schema=CODED_SCHEMA)
 

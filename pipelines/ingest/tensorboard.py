@@ -92,11 +92,11 @@ def _scan_window(draft: Draft, window: Window, found: Frames, source: str, scala
     data, offset, size = window.data, found.offset, found.size
     begin = offset + HEADER_SIZE
     scalars = decode(data, begin, size)
-    codes: dict[bytes, int] = {}
+    codes = np.array([draft.code(tag.decode("utf-8", "replace")) for tag in scalars.tags], dtype=np.int32)
     done = 0
     for other in (*np.flatnonzero(~scalars.plain).tolist(), len(offset)):
         if other > done:
-            _add_plain(draft, data, window.base + offset, scalars, slice(done, other), codes, source)
+            _add_plain(draft, window.base + offset, scalars, slice(done, other), codes, source)
         done = other + 1
         if other == len(offset):
             return
@@ -108,22 +108,11 @@ def _scan_window(draft: Draft, window: Window, found: Frames, source: str, scala
 
 
 def _add_plain(
-    draft: Draft,
-    data: bytes,
-    position: np.ndarray,
-    scalars: Scalars,
-    run: slice,
-    codes: dict[bytes, int],
-    source: str,
+    draft: Draft, position: np.ndarray, scalars: Scalars, run: slice, codes: np.ndarray, source: str
 ) -> None:
-    stops = (scalars.tag_at[run] + scalars.tag_size[run]).tolist()
-    texts = [data[a:b] for a, b in zip(scalars.tag_at[run].tolist(), stops, strict=True)]
-    for text in dict.fromkeys(texts):
-        if text not in codes:
-            codes[text] = draft.code(text.decode("utf-8", "replace"))
     first, value = len(draft), scalars.value[run]
-    name = np.fromiter(map(codes.__getitem__, texts), dtype=np.int32, count=len(texts))
-    draft.add_columns(name, scalars.step[run], value, position[run], scalars.wall_time[run], source)
+    name, wall_time = codes[scalars.tag[run]], scalars.wall_time[run]
+    draft.add_columns(name, scalars.step[run], value, position[run], wall_time, source)
     for at in np.flatnonzero(~np.isfinite(value)).tolist():
         draft.raw[first + at] = json_token(float(value[at]))
 

@@ -23,6 +23,7 @@ _NON_FINITE = {
     "+infinity": float("inf"),
     "-infinity": float("-inf"),
 }
+_TOKENS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _WRAPPED = re.compile(r"(?:np|numpy|torch)?\.?(?:float\d+|int\d+|uint\d+|bool_?|tensor)\(([^,()]*)(?:,[^()]*)?\)")
 _WORDS = {"true": 1.0, "false": 0.0}
@@ -91,13 +92,35 @@ def plain_values(row: Mapping[str, Any], without: Container[str] = ()) -> array 
     Returns:
         The doubles in the order of the row; None where any value needs a closer look.
     """
+    values = [v for k, v in row.items() if k not in without] if without else row.values()
     try:
-        values = array("d", [v for k, v in row.items() if k not in without] if without else row.values())
+        doubles = array("d", values)
+    except TypeError:
+        return _with_tokens(list(values))
+    except OverflowError:
+        return None
+    if not doubles or (max(doubles) < EXACT_INTEGER_LIMIT and min(doubles) > -EXACT_INTEGER_LIMIT):
+        return doubles
+    return _without_large(doubles)
+
+
+def _with_tokens(values: list[Any]) -> array | None:
+    """Return the doubles where what is no number is one of JSON's tokens for those that are not finite, in quotes."""
+    texts = [at for at, v in enumerate(values) if v.__class__ is str]
+    tokens = [(at, _TOKENS[values[at]]) for at in texts if values[at] in _TOKENS]
+    if len(tokens) < len(texts):
+        return None
+    for at, _ in tokens:
+        values[at] = 0.0
+    try:
+        doubles = array("d", values)
     except (TypeError, OverflowError):
         return None
-    if not values or (max(values) < EXACT_INTEGER_LIMIT and min(values) > -EXACT_INTEGER_LIMIT):
-        return values
-    return _without_large(values)
+    if not (max(doubles) < EXACT_INTEGER_LIMIT and min(doubles) > -EXACT_INTEGER_LIMIT):
+        return None
+    for at, token in tokens:
+        doubles[at] = token
+    return doubles
 
 
 def _without_large(values: array) -> array | None:

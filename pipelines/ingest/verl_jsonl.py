@@ -33,6 +33,7 @@ CONTAINERS = ("data", "metrics")
 
 _MINI_BATCH = re.compile(r"train_metrics/worker_\d+/(?!step_avg_)")
 _KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:\s*(?!\s*[{\[])')
+_BARE = re.compile(rb"([:,\[]\s*)(-?Infinity|NaN)(?=\s*[,}\]])")
 _NO_METRIC_KEYS = frozenset((*STEP_KEYS, *TIME_KEYS))
 _EARLIEST_TIME = 1e8  # seconds since 1970: a smaller number is a duration
 
@@ -64,9 +65,19 @@ def scan(log: LogFile) -> Iterator[Draft]:
 
 
 def _decode(body: bytes) -> Any:
-    """Decode a line; orjson is fast, json also knows the tokens NaN and Infinity."""
+    """Decode a line; orjson is fast, and knows the tokens NaN and Infinity in quotes; json knows them as they are.
+
+    Raises:
+        ValueError: If it is no JSON.
+        RecursionError: If it is nested too deeply.
+    """
     try:
         return orjson.loads(body)
+    except ValueError:
+        pass
+    try:
+        # Within a text the quotes would end it, and what follows would be no JSON.
+        return orjson.loads(_BARE.sub(rb'\1"\2"', body))
     except ValueError:
         return json.loads(body.decode("utf-8", "strict"))
 
@@ -79,14 +90,11 @@ def _scan_line(
     place: tuple[str, int],
 ) -> None:
     try:
-        row = orjson.loads(body)
-    except ValueError:
-        try:
-            row = json.loads(body.decode("utf-8", "strict"))
-        except (ValueError, RecursionError):
-            reason = "the line is no JSON" if whole else "the last line is torn: the file ends within it"
-            draft.issue(place, reason, text_of(body), _keys_of(body) if whole else None)
-            return
+        row = _decode(body)
+    except (ValueError, RecursionError):
+        reason = "the line is no JSON" if whole else "the last line is torn: the file ends within it"
+        draft.issue(place, reason, text_of(body), _keys_of(body) if whole else None)
+        return
     if not isinstance(row, dict):
         draft.issue(place, "the line is no JSON object", text_of(body))
         return
