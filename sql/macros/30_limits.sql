@@ -17,11 +17,11 @@ ar_inflation(known + greatest(0.0, least(own - known, 2.0 * (own - known - 2.0 /
 create or replace macro one_sided_inflation(inflation) as greatest(inflation, 2.5);
 
 -- With replicates it is divided by their mean statistic, or by what their autocorrelation asks for, whichever is more.
--- The largest statistic has a heavier tail than its mean tells, more so where levels wander and values depend on the
--- last one, and the fewer the replicates the less is known of it. The constants were measured by simulation
+-- The largest statistic has a heavier tail than its mean tells, more so where values depend on the last one, and the
+-- fewer the replicates the less is known of it. The constants were measured by simulation
 -- (benchmarks/scoreboard.py).
 create or replace macro inflation_of_replicates(mean_f, autocorrelation, degrees) as greatest(
-    mean_f * (0.95 + 0.6 / degrees) * pow(greatest(mean_f, 1.0), 0.1) * (1.0 + 0.6 * pow(autocorrelation, 3)),
+    mean_f * (0.97 + 0.5 / degrees) * (1.0 + 1.6 * pow(autocorrelation, 3)),
     ar_inflation(autocorrelation),
     1.0
 );
