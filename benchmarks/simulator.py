@@ -59,6 +59,7 @@ class Cell:
         lag: Steps between the faults of one metric and the next.
         gaps: Share of steps that a run did not log.
         nonfinite: Share of values that are NaN.
+        restarts: Share of runs that crash once and write their last five steps again, with other values.
         baseline_runs: Baseline run and its replicates.
         candidate_runs: Replicates of the candidate's stack.
     """
@@ -81,6 +82,7 @@ class Cell:
     lag: int = 0
     gaps: float = 0.0
     nonfinite: float = 0.0
+    restarts: float = 0.0
     baseline_runs: int = 4
     candidate_runs: int = 3
 
@@ -250,22 +252,39 @@ def _insert_points(
         run_ids = np.array([stable_id(f"m{j:04d}", name) for _, name, *_ in names], dtype=np.int64)
         shape = (len(indexes), cell.metrics, cell.steps)
         logged = np.broadcast_to(rng.random((len(indexes), 1, cell.steps)) >= cell.gaps, shape).ravel()
+        crashes = _crashes(rng, cell, len(indexes))
         table = pa.table(
             {
                 "run_id": np.repeat(run_ids, cell.metrics * cell.steps)[logged],
                 "metric_id": np.tile(np.repeat(metric_ids, cell.steps), len(indexes))[logged],
                 "step": np.tile(steps, len(indexes) * cell.metrics)[logged],
                 "value": values[j, indexes].ravel()[logged],
+                "crashed_at": np.repeat(crashes, cell.metrics * cell.steps)[logged],
             }
         )
         con.register("point_rows", table)
         con.execute(
             """
+            with points as (
+                select * exclude (crashed_at),
+                    case when step > crashed_at - 5 then 2 else 1 end as attempt,
+                    true as is_current
+                from point_rows
+                union all by name
+                select * exclude (crashed_at) replace (value + 1.0 as value), 1 as attempt, false as is_current
+                from point_rows where step between crashed_at - 4 and crashed_at
+            )
             insert into fct_metric by name
-            select *, 'step' as step_axis, 1 as attempt, 1 as write_no,
-                case when isnan(value) then 'nan' else 'finite' end as value_kind, true as is_current,
+            select *, 'step' as step_axis, 1 as write_no,
+                case when isnan(value) then 'nan' else 'finite' end as value_kind,
                 'simulated' as metric_name, 'simulated' as source_file, 1 as source_position
-            from point_rows
+            from points
             """
         )
         con.unregister("point_rows")
+
+
+def _crashes(rng: np.random.Generator, cell: Cell, runs: int) -> NDArray[np.int64]:
+    """Return the last step before the crash of each run; beyond the end for a run that does not crash."""
+    crashes = rng.integers(10, cell.steps, runs)
+    return np.where(rng.random(runs) < cell.restarts, crashes, cell.steps + 10)

@@ -88,6 +88,19 @@ def test_gaps_and_values_that_are_not_finite_do_not_make_drift():
     assert all(verdict == "nonfinite" and count > 0 for verdict, count in rows)
 
 
+def test_runs_that_crashed_and_wrote_steps_again_are_judged_by_the_last_attempt():
+    cell = replace(SMALL, restarts=1.0)
+    values = simulate(SMALL, 6)
+    expected = open_star(SMALL, values, "both")
+    again = open_star(cell, values, "both")
+    build(expected, MODELS)
+    build(again, MODELS)
+    ((given_up,),) = again.execute("select count(*) from fct_metric where not is_current").fetchall()
+    runs = SMALL.migrations * (SMALL.baseline_runs + SMALL.candidate_runs + SMALL.candidates)
+    assert given_up == runs * SMALL.metrics * 5
+    assert verdicts(again) == verdicts(expected)
+
+
 def test_rows_in_another_order_and_steps_relabelled_by_a_constant_give_the_same_verdicts():
     values = simulate(SMALL, 4)
     con = open_star(SMALL, values, "both")
