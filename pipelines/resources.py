@@ -1,5 +1,6 @@
 """The warehouse as a Dagster resource."""
 
+import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +35,39 @@ class WarehouseResource(dg.ConfigurableResource):
         with open_writer(self.settings.database) as con:
             ensure_current(con)
             yield con
+
+    @contextmanager
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["WarehouseResource"]:
+        """Hold a lock for as long as a run lives, by which `is_alive` knows it; sensors have none."""
+        if context.run is None:
+            yield self
+        else:
+            with _sign_of_life(self.settings.running, context.run.run_id):
+                yield self
+
+
+@contextmanager
+def _sign_of_life(folder: Path, run_id: str) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / run_id
+    with path.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_SH)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def is_alive(settings: Settings, run_id: str) -> bool:
+    """Tell whether a process holds the lock of a run; the system takes it back from a killed one."""
+    try:
+        with (settings.running / run_id).open() as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
 
 
 def current_project() -> Project:

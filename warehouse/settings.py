@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HOME_VARIABLE = "FIRSTDRIFT_HOME"
+OWNERS_VARIABLE = "FIRSTDRIFT_OWNERS"
+SOURCE_VARIABLE = "FIRSTDRIFT_SOURCE_URL"
+WEBHOOK_VARIABLE = "FIRSTDRIFT_WEBHOOK"
+SENSOR_VARIABLE = "FIRSTDRIFT_SENSOR_SECONDS"
 DEFAULT_HOME = Path("data")
+DEFAULT_OWNERS = "team:firstdrift"
+DEFAULT_SENSOR_SECONDS = 60
 _PACKAGE = Path(__file__).parent
 
 
@@ -62,6 +68,11 @@ class Settings:
         """Folder of Dagster's own storage."""
         return self.home / "dagster"
 
+    @property
+    def running(self) -> Path:
+        """Folder with a locked file for each Dagster run that is alive."""
+        return self.home / "running"
+
 
 def settings_for(home: Path | None = None) -> Settings:
     """Return the settings of the warehouse at `home`.
@@ -71,6 +82,45 @@ def settings_for(home: Path | None = None) -> Settings:
     """
     chosen = home or Path(os.environ.get(HOME_VARIABLE) or DEFAULT_HOME)
     return Settings(chosen.expanduser().absolute())
+
+
+@dataclass(frozen=True)
+class TeamSettings:
+    """What a team says of its Dagster, each by an environment variable.
+
+    Attributes:
+        owners: Owners of every asset: e-mail addresses, or team:name. FIRSTDRIFT_OWNERS, separated by commas.
+        source_url: Where the project's files can be browsed, up to and with the branch; "" for files of this
+            machine. FIRSTDRIFT_SOURCE_URL.
+        webhook: Address that failed runs are posted to; "" to log them alone. FIRSTDRIFT_WEBHOOK.
+        sensor_seconds: How often landing is looked at. FIRSTDRIFT_SENSOR_SECONDS.
+    """
+
+    owners: tuple[str, ...]
+    source_url: str
+    webhook: str
+    sensor_seconds: int
+
+
+def team_settings() -> TeamSettings:
+    """Return what the environment says of the team's Dagster.
+
+    Raises:
+        ValueError: If a variable can't be used; the message names it and the remedy.
+    """
+    owners = (os.environ.get(OWNERS_VARIABLE) or DEFAULT_OWNERS).split(",")
+    webhook = os.environ.get(WEBHOOK_VARIABLE, "")
+    if webhook and not webhook.startswith(("http://", "https://")):
+        raise ValueError(f"{WEBHOOK_VARIABLE} is no address; write one that begins with https:// or http://.")
+    seconds = os.environ.get(SENSOR_VARIABLE) or str(DEFAULT_SENSOR_SECONDS)
+    if not seconds.isdecimal() or int(seconds) < 1:
+        raise ValueError(f"{SENSOR_VARIABLE}={seconds}: write a whole number of seconds, 60 for example.")
+    return TeamSettings(
+        owners=tuple(owner.strip() for owner in owners if owner.strip()),
+        source_url=os.environ.get(SOURCE_VARIABLE, "").rstrip("/"),
+        webhook=webhook,
+        sensor_seconds=int(seconds),
+    )
 
 
 def project_folder(name: str) -> Path:

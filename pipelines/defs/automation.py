@@ -1,39 +1,29 @@
-"""What makes runs happen: the job, the folder sensor and the daily schedule."""
+"""What makes runs happen: the job, the sensor of landing and the daily schedule."""
 
-import hashlib
+import time
 
 import dagster as dg
 
 from pipelines.defs.ingestion import migrations
-from pipelines.ingest.base import LogError
-from pipelines.intake import content_hash
-from pipelines.landing import find_manifests, resolve_log
-from pipelines.manifest import Manifest, ManifestError
+from pipelines.defs.watching import look, read_memory, write_memory
+from pipelines.landing import find_manifests
 from pipelines.resources import WarehouseResource
+from warehouse.settings import team_settings
 
 JOB_NAME = "everything"
-SENSOR_SECONDS = 60
+SENSOR_SECONDS = team_settings().sensor_seconds
+# A log that grows all the time starts a run every fifteenth look, every quarter of an hour.
+SPACING_SECONDS = 15 * SENSOR_SECONDS
+_NAMES_SHOWN = 5
 
 everything = dg.define_asset_job(
     JOB_NAME,
     selection=dg.AssetSelection.all(),
     description="Take in what lies in landing, build every table that it touches, check, publish.",
     executor_def=dg.in_process_executor,
+    # Everything may be repeated; what has not changed costs little.
+    tags={"dagster/retry_strategy": "ALL_STEPS"},
 )
-
-
-def landing_state(manifests: list[Manifest]) -> dict[str, str]:
-    """Return a hash of the declared runs and their logs for each migration."""
-    state = {}
-    for manifest in manifests:
-        digest = hashlib.sha256(repr((manifest.recipe, manifest.runs)).encode())
-        for entry in manifest.runs:
-            try:
-                digest.update(content_hash(resolve_log(manifest, entry)).encode())
-            except (ManifestError, LogError, OSError) as error:
-                digest.update(str(error).encode())
-        state[manifest.migration] = digest.hexdigest()
-    return state
 
 
 def run_tags(partitions: list[str]) -> dict[str, str]:
@@ -47,33 +37,50 @@ def run_tags(partitions: list[str]) -> dict[str, str]:
 @dg.sensor(
     job=everything,
     minimum_interval_seconds=SENSOR_SECONDS,
-    description="Starts one run when a log in landing is new or has changed; the run key is a hash of what lies there.",
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description=(
+        "Starts a run when a log in landing is new or has grown, once it rests; one that never rests is taken in "
+        f"every {SPACING_SECONDS // 60} minutes."
+    ),
 )
 def landing_sensor(
     context: dg.SensorEvaluationContext, warehouse: WarehouseResource
 ) -> dg.SensorResult | dg.SkipReason:
-    """Compare what lies in landing with what the last tick saw."""
+    """Ask for one run over the migrations whose logs have changed."""
     manifests, failures = find_manifests(warehouse.settings.landing)
     if not manifests:
         lines = [failure.message for failure in failures]
         return dg.SkipReason(" ".join(lines) or f"No logs in {warehouse.settings.landing}.")
-    state = landing_state(manifests)
-    run_key = hashlib.sha256(repr(sorted(state.items())).encode()).hexdigest()[:16]
-    if context.cursor == run_key:
-        return dg.SkipReason("Nothing in landing has changed.")
+    found = look(manifests, read_memory(context.cursor), time.time(), SPACING_SECONDS)
+    cursor = write_memory(found.memory)
+    if not found.changed:
+        reason = "Nothing in landing has changed."
+        if found.waiting:
+            reason = f"Still being written, or taken in a short while ago: {_names(found.waiting)}."
+        return dg.SensorResult(skip_reason=reason, cursor=cursor)
     known = list(context.instance.get_dynamic_partitions("migration"))
-    added = [name for name in state if name not in known]
+    added = [name for name in found.changed if name not in known]
+    # From the first to the last that changed: what lies between them is looked at in passing.
+    order = [name for name in [*known, *added] if name in found.changed]
     return dg.SensorResult(
-        run_requests=[dg.RunRequest(run_key=run_key, tags=run_tags([*known, *added]))],
+        run_requests=[
+            dg.RunRequest(run_key=found.key, tags={**run_tags(order), "firstdrift/changed": _names(found.changed)})
+        ],
         dynamic_partitions_requests=[migrations.build_add_request(added)] if added else [],
-        cursor=run_key,
+        cursor=cursor,
     )
+
+
+def _names(migrations_found: tuple[str, ...]) -> str:
+    more = len(migrations_found) - _NAMES_SHOWN
+    return ", ".join(migrations_found[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 @dg.schedule(
     job=everything,
     cron_schedule="0 6 * * *",
-    description="Takes in every migration once a day, for logs that grow slowly.",
+    default_status=dg.DefaultScheduleStatus.RUNNING,
+    description="Takes in every migration once a day, so that what is published is known to be current.",
 )
 def daily(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
     """Ask for a run over the known migrations."""

@@ -9,7 +9,7 @@ from itertools import groupby
 
 import dagster as dg
 
-from pipelines.defs.metadata import POOL, asset_key
+from pipelines.defs.metadata import POOL, asset_key, cell, markdown_table
 from pipelines.defs.models import LAYERS
 from pipelines.resources import WarehouseResource
 from warehouse.checks import Check, CheckOutcome, load_checks, run_check
@@ -19,19 +19,25 @@ from warehouse.settings import project_folder
 
 def check_result(outcome: CheckOutcome) -> dg.AssetCheckResult:
     """Return an outcome as Dagster shows it: failures, a sample of them and the query that lists all."""
-    header = "| " + " | ".join(outcome.columns) + " |\n|" + " --- |" * len(outcome.columns)
-    rows = "\n".join("| " + " | ".join(str(value) for value in row) + " |" for row in outcome.sample)
+    rows = markdown_table(outcome.columns, outcome.sample) if outcome.sample else "none"
     is_error = outcome.check.severity == "error"
     return dg.AssetCheckResult(
         passed=outcome.passed,
         severity=dg.AssetCheckSeverity.ERROR if is_error else dg.AssetCheckSeverity.WARN,
-        description=outcome.check.description,
+        description=outcome.check.description if outcome.passed else _finding(outcome),
         metadata={
             "failures": outcome.failure_count,
-            "sample": dg.MetadataValue.md(f"{header}\n{rows}" if rows else "none"),
+            "sample": dg.MetadataValue.md(rows),
             "query": dg.MetadataValue.md(f"```sql\n{outcome.check.sql}\n```"),
         },
     )
+
+
+def _finding(outcome: CheckOutcome) -> str:
+    """Return how often a check failed, and the first time in words."""
+    named = zip(outcome.columns, outcome.sample[0], strict=True)
+    first = [f"{name} {cell(value)}" for name, value in named if value is not None]
+    return f"{outcome.failure_count} failing. The first: {', '.join(first)}."
 
 
 def _parts(check: Check) -> tuple[str, str]:

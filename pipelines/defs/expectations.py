@@ -11,7 +11,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from pipelines.defs.metadata import POOL, asset_key
+from pipelines.defs.metadata import POOL, asset_key, markdown_table
 from pipelines.defs.models import LAYERS
 from pipelines.resources import WarehouseResource, current_catalog
 from warehouse.catalog import catalog_hash
@@ -66,11 +66,13 @@ def _remember(folder: Path, key: str, outcomes: tuple[ExpectationOutcome, ...]) 
 
 def _result(outcomes: tuple[ExpectationOutcome, ...], folder: Path) -> dg.AssetCheckResult:
     failing = [(outcome, failure) for outcome in outcomes for failure in outcome.failures]
-    rows = [
-        f"| {f.migration} | {f.run_name} | {f.metric} | {f.first_step} | {o.expectation} | {f.observed:g} |"
-        for o, f in failing[:SAMPLE_ROWS]
-    ]
-    table = ["| migration | run | metric | first step | expected | observed |", "|" + " --- |" * 6, *rows]
+    table = markdown_table(
+        ("migration", "run", "metric", "first step", "expected", "observed"),
+        [
+            (f.migration, f.run_name, f.metric, f.first_step, o.expectation, f.observed)
+            for o, f in failing[:SAMPLE_ROWS]
+        ],
+    )
     queries = dict.fromkeys(outcome.query for outcome, _ in failing)
     return dg.AssetCheckResult(
         passed=not failing,
@@ -78,7 +80,7 @@ def _result(outcomes: tuple[ExpectationOutcome, ...], folder: Path) -> dg.AssetC
         metadata={
             "failures": len(failing),
             "expectations": len(outcomes),
-            "sample": dg.MetadataValue.md("\n".join(table) if rows else "none"),
+            "sample": dg.MetadataValue.md(table if failing else "none"),
             "query": dg.MetadataValue.md("```sql\n" + ";\n".join(queries) + "\n```" if queries else "none"),
             "pages": dg.MetadataValue.path(folder / "index.html"),
         },

@@ -1,12 +1,16 @@
 """The assets from landing to the star: run logs in the lake, dimensions and facts in DuckDB."""
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import duckdb
 
-from pipelines.defs.metadata import POOL, table_metadata
+from pipelines.defs.metadata import POOL, made_by, markdown_table, table_metadata
 from pipelines.landing import IngestResult, find_manifests, ingest_migration
+from pipelines.manifest import Manifest
 from pipelines.resources import WarehouseResource, current_catalog
 from warehouse.catalog import catalog_hash
 from warehouse.load import load_lake
@@ -33,11 +37,21 @@ def _table_comments() -> dict[str, str]:
 _COMMENTS = _table_comments()
 
 
+def _created_by(table: str) -> dict[str, Any]:
+    """Return the link to the statement that creates a table of the star."""
+    for path in schema_files():
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            if re.match(rf"create (?:or replace )?table (?:if not exists )?{table}\b", line):
+                return made_by(path, number)
+    raise KeyError(table)
+
+
 @dg.asset(
     key=RUN_LOGS,
     group_name="lake",
     kinds={"polars", "parquet"},
     description="The run logs of a migration as Parquet, one file for each run and content. Grain: write of a metric.",
+    metadata=made_by(Path(__file__)),
     partitions_def=migrations,
     backfill_policy=dg.BackfillPolicy.single_run(),
     check_specs=[
@@ -61,6 +75,7 @@ def run_logs(
             results.append(ingest_migration(manifest, settings.lake))
             for note in results[-1].notes:
                 context.log.info(note)
+            context.add_asset_metadata(_partition_metadata(manifest, results[-1]), partition_key=manifest.migration)
     messages += [failure.message for result in results for failure in result.failures]
     for message in messages:
         context.log.error(message)
@@ -82,15 +97,32 @@ def run_logs(
         check_name="logs_are_readable",
         passed=not messages,
         severity=dg.AssetCheckSeverity.ERROR,
-        metadata={"messages": messages},
+        description=messages[0] if messages else None,
+        metadata={"failures": len(messages), "messages": messages},
     )
+    spoiled = [(result.migration, result.issue_count) for result in results if result.issue_count]
     yield dg.AssetCheckResult(
         asset_key=RUN_LOGS,
         check_name="no_line_in_quarantine",
         passed=issues == 0,
         severity=dg.AssetCheckSeverity.WARN,
-        metadata={"lines": issues, "query": "select * from fct_parse_issue"},
+        metadata={
+            "lines": issues,
+            "sample": dg.MetadataValue.md(markdown_table(("migration", "lines"), spoiled) if spoiled else "none"),
+            "query": "select * from fct_parse_issue",
+        },
     )
+
+
+def _partition_metadata(manifest: Manifest, result: IngestResult) -> dict[str, Any]:
+    """Return what the page shows of one migration beside the numbers of the whole run."""
+    runs = [(run.name, run.role, run.baseline or run.of, run.log) for run in manifest.runs]
+    return {
+        "migration": manifest.migration,
+        "runs": dg.MetadataValue.md(markdown_table(("run", "role", "judged against", "log"), runs)),
+        "run_count": len(manifest.runs),
+        "unreadable_here": [failure.message for failure in result.failures],
+    }
 
 
 @dg.multi_asset(
@@ -102,6 +134,7 @@ def run_logs(
             group_name="star",
             kinds={"duckdb", "sql"},
             description=_COMMENTS[table],
+            metadata=_created_by(table),
         )
         for table in LOADED
     ],
@@ -131,6 +164,7 @@ def star(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> Ite
     group_name="star",
     kinds={"duckdb", "sql"},
     description=_COMMENTS[RULE_BREAKS],
+    metadata=_created_by(RULE_BREAKS),
     deps=[dg.AssetKey(["star", "fct_metric"]), dg.AssetKey(["star", "dim_metric"])],
     pool=POOL,
 )

@@ -1,6 +1,7 @@
-"""What every asset shows of its table: rows, columns, lineage and a preview."""
+"""What every asset shows: of its table rows, columns, lineage and a preview, and the file that makes it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -8,14 +9,30 @@ import duckdb
 
 from warehouse.connection import scalar
 from warehouse.project import Model, column_lineage
+from warehouse.settings import project_folder, team_settings
 
 POOL = "warehouse"
 PREVIEW_ROWS = 8
+_LONGEST_CELL = 60
+_ROOTS = (project_folder("models").parent, Path(__file__).parents[2])
 
 
 def asset_key(table: str, model_layers: Mapping[str, str]) -> dg.AssetKey:
     """Return the asset key of a table: its layer and its name."""
     return dg.AssetKey([model_layers.get(table, "star"), table])
+
+
+def made_by(path: Path, line: int = 1) -> dict[str, Any]:
+    """Return the link to the file that makes an asset: on the web where the team says so, else on this machine."""
+    team = team_settings()
+    root = next(root for root in _ROOTS if path.is_relative_to(root))
+    name = path.relative_to(root).as_posix()
+    if team.source_url:
+        reference: dg.UrlCodeReference | dg.LocalFileCodeReference
+        reference = dg.UrlCodeReference(url=f"{team.source_url}/{name}#L{line}", label=name)
+    else:
+        reference = dg.LocalFileCodeReference(file_path=str(path), line_number=line, label=name)
+    return {"dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[reference])}
 
 
 def table_metadata(con: duckdb.DuckDBPyConnection, table: str) -> dict[str, Any]:
@@ -52,14 +69,21 @@ def lineage_metadata(con: duckdb.DuckDBPyConnection, model: Model, layers: Mappi
     )
 
 
-def _preview(con: duckdb.DuckDBPyConnection, table: str) -> str:
-    relation = con.sql(f"select * from {table} limit {PREVIEW_ROWS}")
-    header = relation.columns
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    lines += ["| " + " | ".join(_cell(v) for v in row) + " |" for row in relation.fetchall()]
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as a table in Markdown; long values are cut."""
+    lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
+    lines += ["| " + " | ".join(cell(value) for value in row) + " |" for row in rows]
     return "\n".join(lines)
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """Return a value as a cell of a table in Markdown; a long one is cut."""
     text = f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
-    return text.replace("|", "\\|").replace("\n", " ")[:60]
+    text = text.replace("\n", " ")
+    text = text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 1]}…"
+    return text.replace("|", "\\|")
+
+
+def _preview(con: duckdb.DuckDBPyConnection, table: str) -> str:
+    relation = con.sql(f"select * from {table} limit {PREVIEW_ROWS}")
+    return markdown_table(relation.columns, relation.fetchall())

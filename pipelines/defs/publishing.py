@@ -1,9 +1,11 @@
 """The assets that readers get: the published file and the exported tables."""
 
+from pathlib import Path
+
 import dagster as dg
 
 from pipelines.defs.ingestion import LOADED, RULE_BREAKS
-from pipelines.defs.metadata import POOL, asset_key
+from pipelines.defs.metadata import POOL, asset_key, made_by
 from pipelines.defs.models import LAYERS, PROJECT
 from pipelines.resources import WarehouseResource
 from warehouse.export import export_parquet
@@ -13,6 +15,7 @@ from warehouse.report import write_reports
 PUBLISHED = dg.AssetKey(["published", "firstdrift_duckdb"])
 EXPORTS = dg.AssetKey(["published", "parquet_exports"])
 REPORTS = dg.AssetKey(["published", "reports"])
+_MADE_BY = made_by(Path(__file__))
 _MARTS = [model.name for model in PROJECT.models if model.layer == "marts"]
 
 
@@ -22,6 +25,7 @@ _MARTS = [model.name for model in PROJECT.models if model.layer == "marts"]
     group_name="published",
     kinds={"duckdb"},
     description="The read-only file of dimensions, facts and marts, swapped in whole. Grain: file.",
+    metadata=_MADE_BY,
     pool=POOL,
 )
 def published_file(warehouse: WarehouseResource) -> dg.MaterializeResult:
@@ -34,6 +38,9 @@ def published_file(warehouse: WarehouseResource) -> dg.MaterializeResult:
             "version": publication.version,
             "is_new": publication.is_new,
             "row_counts": publication.row_counts,
+            "tables": len(publication.row_counts),
+            "rows": sum(publication.row_counts.values()),
+            "megabytes": round(publication.path.stat().st_size / 1e6, 3),
         }
     )
 
@@ -44,6 +51,7 @@ def published_file(warehouse: WarehouseResource) -> dg.MaterializeResult:
     group_name="published",
     kinds={"parquet"},
     description="Every published table as a Parquet file, with a manifest that is replaced last. Grain: file.",
+    metadata=_MADE_BY,
     pool=POOL,
 )
 def parquet_exports(warehouse: WarehouseResource) -> dg.MaterializeResult:
@@ -56,6 +64,7 @@ def parquet_exports(warehouse: WarehouseResource) -> dg.MaterializeResult:
             "version": export.version,
             "is_new": export.is_new,
             "row_counts": export.rows,
+            "tables": len(export.rows),
             "files_written": export.written,
         }
     )
@@ -67,6 +76,7 @@ def parquet_exports(warehouse: WarehouseResource) -> dg.MaterializeResult:
     group_name="published",
     kinds={"html"},
     description="One page for each migration, and an index over them. Grain: migration.",
+    metadata=_MADE_BY,
     pool=POOL,
 )
 def reports(warehouse: WarehouseResource) -> dg.MaterializeResult:

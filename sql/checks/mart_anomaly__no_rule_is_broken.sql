@@ -1,5 +1,5 @@
 -- No rule of severity error is broken in any run.
--- severity: warn
+-- severity: error
 -- blocking: false
 select
     migration,

@@ -1,6 +1,7 @@
 """The Dagster code location: it loads, its graph is as recorded, sensor and schedule really tick."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ dg = pytest.importorskip("dagster")
 
 from pipelines.definitions import defs  # noqa: E402
 from pipelines.defs import automation  # noqa: E402
+from pipelines.defs.metadata import made_by  # noqa: E402
 from pipelines.resources import WarehouseResource  # noqa: E402
+from tests.conftest import PROJECT  # noqa: E402
 from tests.integration.conftest import write_log  # noqa: E402
 
 SNAPSHOT = Path(__file__).with_name("asset_graph.txt")
@@ -39,13 +42,36 @@ def test_the_asset_graph_is_as_recorded():
     assert text == SNAPSHOT.read_text(encoding="utf-8")
 
 
-def test_every_asset_has_group_kinds_and_description():
+def test_every_asset_has_group_kinds_owners_and_a_description_with_its_grain():
     graph = defs.resolve_asset_graph()
     for key in graph.get_all_asset_keys():
         node = graph.get(key)
         assert node.group_name in {"lake", "star", "staging", "intermediate", "marts", "published"}
         assert node.kinds, key
+        assert node.owners == ("team:firstdrift",), key
         assert "Grain" in (node.description or ""), key
+        is_looked_at = node.group_name in {"marts", "published"}
+        assert (node.freshness_policy is not None) == is_looked_at, key
+
+
+def test_every_asset_links_to_the_file_that_makes_it():
+    graph = defs.resolve_asset_graph()
+    for key in graph.get_all_asset_keys():
+        (reference,) = graph.get(key).metadata["dagster/code_references"].code_references
+        path = Path(reference.file_path)
+        assert path.is_file()
+        if key.path[0] in {"staging", "intermediate", "marts"}:
+            assert path == PROJECT / "models" / key.path[0] / f"{key.path[1]}.sql"
+        if key.path[0] == "star":
+            line = path.read_text(encoding="utf-8").splitlines()[reference.line_number - 1]
+            assert re.search(rf"\b{key.path[1]}\b", line)
+
+
+def test_links_lead_to_where_the_team_keeps_the_source(monkeypatch):
+    monkeypatch.setenv("FIRSTDRIFT_SOURCE_URL", "https://git.example.org/firstdrift/blob/main/")
+    link = made_by(PROJECT / "models" / "marts" / "mart_anomaly.sql", 3)["dagster/code_references"]
+    (reference,) = link.code_references
+    assert reference.url == "https://git.example.org/firstdrift/blob/main/models/marts/mart_anomaly.sql#L3"
 
 
 def test_whatever_opens_the_warehouse_shares_one_pool():
@@ -63,27 +89,47 @@ def home(tmp_path):
 
 
 def tick(instance, home, cursor=None) -> Any:
-    context = dg.build_sensor_context(instance=instance, cursor=cursor)
-    return automation.landing_sensor(context, warehouse=WarehouseResource(home=str(home)))
+    warehouse = {"warehouse": WarehouseResource(home=str(home))}
+    with dg.build_sensor_context(instance=instance, cursor=cursor, resources=warehouse) as context:
+        return automation.landing_sensor(context)
 
 
-def test_the_sensor_asks_for_one_run_when_landing_changed_and_for_none_otherwise(home):
+def asked(instance, home, cursor=None) -> Any:
+    """Tick until landing was seen at rest."""
+    noticed = tick(instance, home, cursor)
+    assert not noticed.run_requests
+    return tick(instance, home, noticed.cursor)
+
+
+def test_the_sensor_asks_for_one_run_when_landing_changed_and_for_none_otherwise(home, monkeypatch):
+    monkeypatch.setattr(automation, "SPACING_SECONDS", 0.001)
     with dg.DagsterInstance.ephemeral() as instance:
         first = tick(instance, home)
-        assert isinstance(first, dg.SensorResult)
+        if not first.run_requests:
+            first = tick(instance, home, first.cursor)
         assert len(first.run_requests) == 1
         assert first.dynamic_partitions_requests[0].partition_keys == ["m"]
         instance.add_dynamic_partitions("migration", ["m"])
-        assert isinstance(tick(instance, home, first.cursor), dg.SkipReason)
+        again = tick(instance, home, first.cursor)
+        assert again.skip_reason.skip_message == "Nothing in landing has changed."
+        assert not again.run_requests
         write_log(home / "landing" / "m" / "npu.jsonl", [1.0, 2.5, 3.0])
         grown = tick(instance, home, first.cursor)
-        assert isinstance(grown, dg.SensorResult)
+        if not grown.run_requests:
+            grown = tick(instance, home, grown.cursor)
         assert grown.run_requests[0].run_key != first.run_requests[0].run_key
         assert not grown.dynamic_partitions_requests
+
+
+def test_a_run_takes_in_what_changed_and_no_more(home):
+    with dg.DagsterInstance.ephemeral() as instance:
+        first = asked(instance, home)
+        instance.add_dynamic_partitions("migration", ["m"])
         write_log(home / "landing" / "m2" / "gpu.jsonl", [1.0])
-        added = tick(instance, home, grown.cursor)
-        assert isinstance(added, dg.SensorResult)
-        assert added.run_requests[0].tags == automation.run_tags(["m", "m2"])
+        added = asked(instance, home, first.cursor)
+        tags = added.run_requests[0].tags
+        assert automation.run_tags(["m2"]).items() <= tags.items()
+        assert tags["firstdrift/changed"] == "m2"
 
 
 def test_an_empty_landing_is_skipped_with_a_reason(tmp_path):
@@ -106,7 +152,7 @@ def test_the_schedule_asks_for_all_known_migrations(tmp_path):
 def test_a_run_that_the_sensor_asked_for_publishes_a_verdict(home, monkeypatch):
     monkeypatch.setenv("FIRSTDRIFT_HOME", str(home))
     with dg.DagsterInstance.ephemeral() as instance:
-        result = tick(instance, home)
+        result = asked(instance, home)
         assert isinstance(result, dg.SensorResult)
         instance.add_dynamic_partitions("migration", ["m"])
         job = defs.resolve_job_def(automation.JOB_NAME)
@@ -119,4 +165,6 @@ def test_a_run_that_the_sensor_asked_for_publishes_a_verdict(home, monkeypatch):
         metadata = event.asset_materialization.metadata
         assert metadata["dagster/row_count"].value == 1
         assert {"dagster/column_schema", "dagster/column_lineage", "preview"} <= metadata.keys()
+        assert metadata["pairs"].value == 1
+        assert "data:image/svg+xml;base64," in str(metadata["onsets"].value)
     assert (home / "published" / "firstdrift.duckdb").exists()

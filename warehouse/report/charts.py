@@ -17,7 +17,7 @@ _SPARK_BUCKETS = 30
 _WIDTH = 400
 
 # Stand-ins that no chart library would choose; each becomes a variable of the style sheet.
-_COLOURS = {
+COLOURS = {
     "ink": "#0a0b01",
     "faint": "#0a0b02",
     "baseline": "#0a0b03",
@@ -37,23 +37,28 @@ _CONFIG = {
     "font": "sans-serif",
     "view": {"stroke": None},
     "axis": {
-        "gridColor": _COLOURS["faint"],
+        "gridColor": COLOURS["faint"],
         "gridOpacity": 0.5,
-        "domainColor": _COLOURS["faint"],
-        "tickColor": _COLOURS["faint"],
-        "labelColor": _COLOURS["ink"],
+        "domainColor": COLOURS["faint"],
+        "tickColor": COLOURS["faint"],
+        "labelColor": COLOURS["ink"],
         "labelFontSize": 11,
         "title": None,
     },
 }
 
 
-def draw(spec: dict[str, Any]) -> str:
-    """Return a Vega-Lite specification as SVG for a page, with the style sheet's colours."""
+def vega_svg(spec: dict[str, Any]) -> str:
+    """Return a Vega-Lite specification as SVG in which the colours are stand-ins."""
     import vl_convert
 
-    svg = vl_convert.vegalite_to_svg(json.dumps({"background": None, "config": _CONFIG, **spec}))
-    for name, stand_in in _COLOURS.items():
+    return vl_convert.vegalite_to_svg(json.dumps({"background": None, "config": _CONFIG, **spec}))
+
+
+def draw(spec: dict[str, Any]) -> str:
+    """Return a Vega-Lite specification as SVG for a page, with the style sheet's colours."""
+    svg = vega_svg(spec)
+    for name, stand_in in COLOURS.items():
         svg = svg.replace(stand_in, f"var(--{name})")
     return svg.replace("<svg ", '<svg role="img" ', 1)
 
@@ -107,10 +112,10 @@ def _line(series: Series, values: Floats, colour: str, width: float) -> dict[str
     logged = np.flatnonzero(np.isfinite(values) | series.candidate_broken | series.baseline_broken)
     kept = logged[kept_indices(values[logged], BUCKETS)]
     points = [{"x": int(series.steps[i]), "y": _number(float(values[i]))} for i in kept.tolist()]
-    point = {"size": 12, "filled": True, "color": _COLOURS[colour]} if len(points) <= 20 else False
+    point = {"size": 12, "filled": True, "color": COLOURS[colour]} if len(points) <= 20 else False
     return {
         "data": {"values": points},
-        "mark": {"type": "line", "color": _COLOURS[colour], "strokeWidth": width, "point": point},
+        "mark": {"type": "line", "color": COLOURS[colour], "strokeWidth": width, "point": point},
         "encoding": {"y": _y()},
     }
 
@@ -126,7 +131,7 @@ def _band_layer(series: Series, band: tuple[Floats, Floats]) -> dict[str, Any]:
     ]
     return {
         "data": {"values": points},
-        "mark": {"type": "area", "color": _COLOURS["band"], "opacity": 0.35},
+        "mark": {"type": "area", "color": COLOURS["band"], "opacity": 0.35},
         "encoding": {"y": _y("low"), "y2": {"field": "high"}},
     }
 
@@ -135,7 +140,7 @@ def _sigma_layer(series: Series) -> dict[str, Any]:
     ends = {"x": int(series.steps[0]), "end": int(series.steps[-1]), "low": -2, "high": 2}
     return {
         "data": {"values": [ends]},
-        "mark": {"type": "rect", "color": _COLOURS["band"], "opacity": 0.35},
+        "mark": {"type": "rect", "color": COLOURS["band"], "opacity": 0.35},
         "encoding": {"x2": {"field": "end"}, "y": _y("low"), "y2": {"field": "high"}},
     }
 
@@ -151,12 +156,12 @@ def _broken_layers(series: Series) -> list[dict[str, Any]]:
         layers += [
             {
                 "data": {"values": stretches},
-                "mark": {"type": "rule", "color": _COLOURS[run], "strokeWidth": 4},
+                "mark": {"type": "rule", "color": COLOURS[run], "strokeWidth": 4},
                 "encoding": {"x2": {"field": "end"}, "y": height},
             },
             {
                 "data": {"values": stretches},
-                "mark": {"type": "point", "shape": "cross", "angle": 45, "size": 45, "color": _COLOURS[run]},
+                "mark": {"type": "point", "shape": "cross", "angle": 45, "size": 45, "color": COLOURS[run]},
                 "encoding": {"y": height},
             },
         ]
@@ -171,7 +176,7 @@ def _onset_marks(metric: Row, restarts: Sequence[int]) -> list[dict[str, Any]]:
             layers.append(
                 {
                     "data": {"values": [{"x": low, "end": high}]},
-                    "mark": {"type": "rect", "color": _COLOURS["drift"], "opacity": 0.18},
+                    "mark": {"type": "rect", "color": COLOURS["drift"], "opacity": 0.18},
                     "encoding": {"x2": {"field": "end"}},
                 }
             )
@@ -186,7 +191,7 @@ def _onset_marks(metric: Row, restarts: Sequence[int]) -> list[dict[str, Any]]:
 def _rule(steps: Sequence[int], colour: str, dash: list[int], width: float) -> dict[str, Any]:
     return {
         "data": {"values": [{"x": step} for step in steps]},
-        "mark": {"type": "rule", "color": _COLOURS[colour], "strokeDash": dash, "strokeWidth": width},
+        "mark": {"type": "rule", "color": COLOURS[colour], "strokeDash": dash, "strokeWidth": width},
         "encoding": {},
     }
 
@@ -229,7 +234,7 @@ def _timeline_layers(moved: list[Row], colour: str, shift: int, order: list[str]
     x = {"field": "low", "type": "quantitative", "title": None}
     bars = {
         "data": {"values": moved},
-        "mark": {"type": "rule", "color": _COLOURS[colour], "strokeWidth": 4, "opacity": 0.45, "yOffset": shift},
+        "mark": {"type": "rule", "color": COLOURS[colour], "strokeWidth": 4, "opacity": 0.45, "yOffset": shift},
         "encoding": {"x": x, "x2": {"field": "high"}, "y": _rows(order)},
     }
     shape = {"first_diff": "diamond", "decouple": "square", "drift": "circle"}[kind]
@@ -242,7 +247,7 @@ def _timeline_marks(
     axis = {"format": "d", "tickCount": 6, "tickMinStep": 1}
     return {
         "data": {"values": values},
-        "mark": {"type": "point", "color": _COLOURS[colour], "size": 55, "opacity": 1, "yOffset": shift, **style},
+        "mark": {"type": "point", "color": COLOURS[colour], "size": 55, "opacity": 1, "yOffset": shift, **style},
         "encoding": {
             "x": {"field": "x", "type": "quantitative", "title": None, "axis": axis},
             "y": _rows(order),
@@ -263,7 +268,7 @@ def survival_chart(curves: list[Row]) -> str:
     """
     groups = list(dict.fromkeys(row["group"] for row in curves))
     palette = ["baseline", "candidate", "drift", "decouple", "first-diff", "reference", "ink"]
-    colours = [_COLOURS[palette[i % len(palette)]] for i in range(len(groups))]
+    colours = [COLOURS[palette[i % len(palette)]] for i in range(len(groups))]
     return draw(
         {
             "width": _WIDTH,
@@ -289,7 +294,7 @@ def survival_chart(curves: list[Row]) -> str:
                         "title": None,
                         "labelLimit": 380,
                         "labelFontSize": 12,
-                        "labelColor": _COLOURS["ink"],
+                        "labelColor": COLOURS["ink"],
                     },
                 },
             },
