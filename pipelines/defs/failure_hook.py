@@ -19,7 +19,7 @@ _LONGEST_ERROR = 500
 
 @dg.run_failure_sensor(
     name="failure_hook",
-    minimum_interval_seconds=30,
+    minimum_interval_seconds=team_settings().sensor_seconds,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description=f"Posts one message for each failed run to the address in {WEBHOOK_VARIABLE}, or else logs it.",
 )

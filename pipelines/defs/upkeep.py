@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 
 from pipelines.resources import WarehouseResource, is_alive
+from warehouse.settings import team_settings
 
 RUN_DAYS = 90
 BATCH = 500
@@ -15,7 +16,7 @@ _STARTED_BY_SERVER = ".dagster/grpc_info"
 
 
 @dg.sensor(
-    minimum_interval_seconds=60,
+    minimum_interval_seconds=team_settings().sensor_seconds,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description=(
         "Ends the runs whose process is gone, after a power cut for example: they would keep their place in the "
