@@ -1,7 +1,6 @@
 """The Dagster code location: everything that lies in `pipelines.defs`."""
 
 import warnings
-
 from datetime import timedelta
 
 import dagster as dg

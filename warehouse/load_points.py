@@ -137,7 +137,7 @@ def _load_metrics(con: duckdb.DuckDBPyConnection, catalog: Catalog, *, is_new_ca
     described = {m for (m,) in con.execute("select metric from dim_metric where is_catalogued").fetchall()}
     if not is_new_catalog and set(resolution.column("metric").to_pylist()) <= described:
         return
-    for name, table in dimension_tables(catalog, _extra_metrics(con)).items():
+    for name, table in dimension_tables(catalog, _extra_metrics(con, catalog)).items():
         _replace_rows(con, name, table)
 
 
@@ -180,9 +180,10 @@ def _resolve_names(con: duckdb.DuckDBPyConnection, catalog: Catalog) -> pa.Table
     return pa.table(columns, schema=_RESOLUTION)
 
 
-def _extra_metrics(con: duckdb.DuckDBPyConnection) -> list[ExtraMetric]:
+def _extra_metrics(con: duckdb.DuckDBPyConnection, catalog: Catalog) -> list[ExtraMetric]:
     """Return the metrics under which points are stored, with what their data show.
 
+    Those that the catalogue names itself are left out where they are stored; members of its families are not.
     Stored and staged points count; whether a metric only rises is judged within a run and attempt.
     """
     rows = con.execute(
@@ -195,7 +196,7 @@ def _extra_metrics(con: duckdb.DuckDBPyConnection) -> list[ExtraMetric]:
             select m.metric, f.run_id, f.step_axis, f.attempt, f.step, f.write_no, f.value, f.value_kind
             from fct_metric as f
             inner join dim_metric as m on f.metric_id = m.metric_id
-            where not m.is_catalogued and f.run_id not in (select run_id from staged_run)
+            where not list_contains(?::varchar[], m.metric) and f.run_id not in (select run_id from staged_run)
         ),
         moves as (
             select metric, value, value - lag(value) over (
@@ -213,7 +214,8 @@ def _extra_metrics(con: duckdb.DuckDBPyConnection) -> list[ExtraMetric]:
         from points as p
         left join shown as s on p.metric = s.metric
         order by p.metric
-        """
+        """,
+        [[m.metric for m in catalog.metrics if not m.is_family]],
     ).fetchall()
     return [ExtraMetric(*row) for row in rows]
 

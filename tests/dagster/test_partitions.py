@@ -41,6 +41,16 @@ def rebuilt_pairs(instance: Instance) -> int:
     return {entry["label"]: entry.get("intValue") for entry in event["metadataEntries"]}["keys_rebuilt"]
 
 
+def stop_sensor(instance: Instance) -> None:
+    found = instance.ask(
+        "query($s: SensorSelector!) { sensorOrError(sensorSelector: $s) { ... on Sensor { sensorState { id } } } }",
+        s=SENSOR,
+    )
+    state = found["sensorOrError"]["sensorState"]["id"]
+    stopped = instance.ask("mutation($id: String!) { stopSensor(id: $id) { __typename } }", id=state)
+    assert stopped["stopSensor"]["__typename"] == "StopSensorMutationResult", stopped
+
+
 def test_a_log_that_lands_later_starts_a_run_over_its_migration_alone(landed):
     before = contents(landed)
     for name, last in (("gpu", 2.0), ("npu", 2.5)):
@@ -56,7 +66,7 @@ def test_a_log_that_lands_later_starts_a_run_over_its_migration_alone(landed):
 
 
 def test_a_backfill_of_one_migration_touches_its_pairs_alone(landed):
-    landed.ask("mutation($id: SensorSelector!) { stopSensor(sensorSelector: $id) { __typename } }", id=SENSOR)
+    stop_sensor(landed)
     before = contents(landed)
     write_log(landed.home / "landing" / "other" / "npu.jsonl", [1.0, 1.5, 2.5, 4.0])
     log = landed.home / "landing" / "sorting-npu" / "gpu_n1.jsonl.gz"
@@ -91,7 +101,7 @@ def test_a_power_cut_is_recovered_from_and_told(landed):
     told: list[dict] = []
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802
+        def do_POST(self) -> None:
             told.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
             self.send_response(204)
             self.end_headers()

@@ -5,14 +5,13 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
+import dagster as dg
 import pytest
 
-dg = pytest.importorskip("dagster")
-
-from pipelines.defs.failure_hook import failure_hook, post  # noqa: E402
-from pipelines.defs.upkeep import forget_old_runs, killed_runs  # noqa: E402
-from pipelines.resources import WarehouseResource, is_alive  # noqa: E402
-from warehouse.settings import team_settings  # noqa: E402
+from pipelines.defs.failure_hook import failure_hook, post
+from pipelines.defs.upkeep import forget_old_runs, killed_runs
+from pipelines.resources import WarehouseResource, is_alive
+from warehouse.settings import team_settings
 
 
 @dg.op
@@ -43,7 +42,7 @@ def listener():
     received: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802
+        def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             received.append({"type": self.headers["content-type"], "path": self.path, **json.loads(body)})
             self.send_response(500 if self.path.endswith("refused") else 204)
@@ -62,9 +61,7 @@ def listener():
 
 
 def tell(instance) -> None:
-    done = breaks.execute_in_process(
-        instance=instance, raise_on_error=False, tags={"firstdrift/changed": "to-npu"}
-    )
+    done = breaks.execute_in_process(instance=instance, raise_on_error=False, tags={"firstdrift/changed": "to-npu"})
     context = dg.build_run_status_sensor_context(
         sensor_name="failure_hook",
         dagster_event=done.get_run_failure_event(),
@@ -137,9 +134,7 @@ def look_for_killed_runs(instance, home, cursor=None) -> Any:
 
 
 def test_a_run_whose_process_is_gone_is_ended_at_the_second_look(instance, tmp_path):
-    run = instance.create_run_for_job(
-        breaks, status=dg.DagsterRunStatus.STARTED, tags={".dagster/grpc_info": "{}"}
-    )
+    run = instance.create_run_for_job(breaks, status=dg.DagsterRunStatus.STARTED, tags={".dagster/grpc_info": "{}"})
     first = look_for_killed_runs(instance, tmp_path)
     assert instance.get_run_by_id(run.run_id).status == dg.DagsterRunStatus.STARTED
     second = look_for_killed_runs(instance, tmp_path, first.cursor)

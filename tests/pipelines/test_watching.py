@@ -103,9 +103,7 @@ def test_a_look_that_is_repeated_after_a_crash_has_the_same_key(watch):
 def test_content_is_read_only_where_files_changed(watch, monkeypatch):
     read = []
     real = __import__("pipelines.defs.watching", fromlist=["content_hash"]).content_hash
-    monkeypatch.setattr(
-        "pipelines.defs.watching.content_hash", lambda *args: read.append(args) or real(*args)
-    )
+    monkeypatch.setattr("pipelines.defs.watching.content_hash", lambda *args: read.append(args) or real(*args))
     for _ in range(20):
         watch.tick()
     assert len(read) == 2

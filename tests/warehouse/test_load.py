@@ -227,3 +227,14 @@ def test_a_metric_that_nobody_described_is_kept_and_judged_by_its_data(star, tmp
     assert inferred() == [("my/own_thing", "cumulative")]
     put_run(tmp_path, [("my/other_thing", 1, 1, 0.5)], content="3")
     assert [metric for metric, _ in inferred()] == ["my/other_thing"]
+
+
+def test_members_of_a_family_stay_when_another_run_brings_an_unknown_metric(star, tmp_path):
+    put_run(tmp_path, [("eval/Digits_Pass@2", 1, 1, 0.5), ("eval/Digits_Pass@2", 1, 2, 0.25)])
+    load_lake(star, tmp_path, CATALOG)
+    put_run(tmp_path, [("nobody/knows/this", 1, 1, 3.0)], migration="later")
+    load_lake(star, tmp_path, CATALOG)
+    known = star.execute(
+        "select distinct metric from fct_metric left join dim_metric using (metric_id) order by metric"
+    ).fetchall()
+    assert known == [("eval/Digits_Pass@2",), ("nobody/knows/this",)]

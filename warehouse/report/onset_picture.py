@@ -154,6 +154,13 @@ def _words(lanes: list[Row], order: list[str]) -> list[dict[str, Any]]:
 def _text(values: list[Row], order: list[str], place: dict[str, int], colour: str) -> dict[str, Any]:
     return {
         "data": {"values": values},
-        "mark": {"type": "text", "align": "left", "baseline": "middle", "fontSize": 11, "color": COLOURS[colour], **place},
+        "mark": {
+            "type": "text",
+            "align": "left",
+            "baseline": "middle",
+            "fontSize": 11,
+            "color": COLOURS[colour],
+            **place,
+        },
         "encoding": {"x": _x("step"), "y": _y(order), "text": {"field": "text", "type": "nominal"}},
     }
