@@ -23,12 +23,12 @@ types:
 	$(BIN)/pyright
 
 unit:
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -m "not browser"
 
-# Opens the pages in headless Chromium, which Debian and Ubuntu get here where it is absent.
+# Opens the pages in headless Chromium, and Dagster on an instance that really runs; Debian and Ubuntu get the browser
+# and its driver here where they are absent.
 test-browser: install-dev
-	command -v chromium || command -v chromium-browser || command -v google-chrome || \
-		{ apt-get update -qq && apt-get install -y -qq chromium fonts-noto-cjk; }
+	command -v chromedriver || { apt-get update -qq && apt-get install -y -qq chromium chromium-driver fonts-noto-cjk; }
 	$(BIN)/pytest -q -m browser
 
 # Asks every question of sql/queries with DuckDB 1.4, in an environment of its own.
