@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test lint types unit install install-dev lock clean test-browser test-clients test-trackers docs generated scoreboard
+.PHONY: demo test lint types unit install install-dev lock clean test-browser test-clients test-trackers test-bi docs generated scoreboard
 
 demo: install
 	$(BIN)/firstdrift demo
@@ -16,7 +16,7 @@ test: install-dev lint types unit
 lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/sqlfluff lint --processes 0 -q models sql/schema sql/macros sql/checks sql/analyst
+	$(BIN)/sqlfluff lint --processes 0 -q models sql/schema sql/macros sql/checks sql/analyst bi
 	$(BIN)/sqlfluff lint --processes 0 -q --templater placeholder sql/queries
 
 types:
@@ -47,6 +47,20 @@ scoreboard: install-dev .venv-otava/.installed
 .venv-otava/.installed:
 	$(PYTHON) -m venv .venv-otava
 	.venv-otava/bin/python -m pip install --quiet "apache-otava==0.8.0"
+	touch $@
+
+# Exports to a real Postgres, and lets a real Superset ask every chart of its dashboard; both are installed where absent.
+test-bi: install-dev .venv-superset/.installed
+	command -v chromium || command -v chromium-browser || command -v google-chrome || \
+		{ apt-get update -qq && apt-get install -y -qq chromium; }
+	ls /usr/lib/postgresql/*/bin/initdb || command -v initdb || \
+		{ apt-get update -qq && apt-get install -y -qq postgresql; }
+	$(BIN)/pytest -q -m bi tests/bi
+
+.venv-superset/.installed: bi/superset/requirements.txt
+	@echo "Installing Superset into .venv-superset; this takes some minutes the first time."
+	$(PYTHON) -m venv .venv-superset
+	.venv-superset/bin/python -m pip install --quiet -r bi/superset/requirements.txt
 	touch $@
 
 # Renews what docs/ holds of the code: data dictionary, list of questions, metrics.

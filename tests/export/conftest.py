@@ -29,7 +29,7 @@ def points(shift: float, last: int = 30) -> list[tuple]:
 def put_migration(home: Path, project: Project, migration: str, shift: float, content: str = "1") -> Path:
     """Give a migration two runs, build everything and publish it; returns the published file."""
     gpu = put_run(home / "lake", points(0.0), "gpu", content, migration)
-    put_run(home / "lake", points(shift), "npu", content, migration, (gpu,), role="candidate", baseline="gpu")
+    put_run(home / "lake", points(shift), "npu", content, migration, (gpu,), (), role="candidate", baseline="gpu")
     with open_writer(home / "warehouse.duckdb") as con:
         apply_schema(con)
         apply_macros(con)

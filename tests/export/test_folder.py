@@ -98,7 +98,7 @@ def test_a_migration_that_is_gone_leaves_no_file(publish_stage, published, tmp_p
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from warehouse.export import export_folder, export_workbook
+from warehouse.export import export_folder, export_postgres, export_workbook
 tables = []
 def report(table):
     tables.append(table)
@@ -107,12 +107,14 @@ def report(table):
 published, target, form = sys.argv[1:]
 if form == "xlsx":
     export_workbook(Path(published), Path(target), report)
+elif form == "postgres":
+    export_postgres(Path(published), target, report)
 else:
     export_folder(Path(published), Path(target), form, report)
 """
 
 
-def export_and_be_killed(published: Path, target: Path, form: str) -> None:
+def export_and_be_killed(published: Path, target: Path | str, form: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(published), str(target), form],
         env={**os.environ, "PYTHONPATH": str(PROJECT)},
