@@ -14,7 +14,7 @@ from pipelines.ingest.base import LogError
 from pipelines.ingest.registry import detect
 from pipelines.intake import Job, Outcome, fingerprints, hash_of, take_in
 from pipelines.manifest import MANIFEST_NAME, Manifest, ManifestError, RunEntry, infer_manifest, read_manifest
-from pipelines.run_facts import TOLD, components_of, conflicts
+from pipelines.run_facts import TOLD, components_of, conflicts, recipe_of, source_of
 from warehouse import lake as lake_files
 from warehouse.lake import MigrationRecord, RunRecord
 
@@ -222,7 +222,7 @@ def _record(manifest: Manifest, job: Job, fresh: Outcome | None, known: RunRecor
         read = RunRecord(
             name=entry.name,
             role=entry.role,
-            source=entry.log,
+            source=source_of(entry.log, manifest.folder),
             content_hash=job.content_hash,
             log_format=fresh.log_format,
             log_precision=fresh.log_precision,
@@ -240,12 +240,12 @@ def _record(manifest: Manifest, job: Job, fresh: Outcome | None, known: RunRecor
     return replace(
         read,
         role=entry.role,
-        source=entry.log,
+        source=source_of(entry.log, manifest.folder),
         baseline=entry.baseline,
         replicate_of=entry.of,
         how_paired=manifest.how_paired,
         components=entry.components,
-        recipe={**told, **manifest.recipe, **entry.recipe},
+        recipe={**told, **recipe_of({**manifest.recipe, **entry.recipe})},
     )
 
 

@@ -1,7 +1,10 @@
-"""What a log tells of a run besides its points, as the lake keeps it, and where the manifest says otherwise."""
+"""What log and manifest tell of a run besides its points, as the lake keeps it, and where the two disagree."""
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 
+from pipelines.ingest.redaction import redact
 from warehouse.lake import Component, RunRecord
 
 # Facts of the recipe that a log may tell.
@@ -56,3 +59,28 @@ def _agree(stated: Component, told: Component) -> bool:
     a, b = stated.name.casefold(), told.name.casefold()
     same_version = not stated.version or not told.version or stated.version == told.version
     return (a in b or b in a) and same_version
+
+
+_HOME = re.compile(r"^(?:/home|/Users|[A-Za-z]:\\Users)[/\\][^/\\]+")
+
+
+def source_of(log: str, folder: Path) -> str:
+    """Return where a log lies, as it may be told: relative to its manifest, or without the name of a user.
+
+    Args:
+        log: Path or pattern, as the manifest has it.
+        folder: The manifest's folder.
+    """
+    path = Path(log)
+    if path.is_absolute() and path.is_relative_to(folder):
+        return path.relative_to(folder).as_posix()
+    return redact(_HOME.sub("~", log))
+
+
+def recipe_of(stated: Mapping[str, str]) -> dict[str, str]:
+    """Return a stated recipe as it may be told: of a path only the last part, and no address or credential."""
+    return {key: redact(_last_part(value)) for key, value in stated.items()}
+
+
+def _last_part(value: str) -> str:
+    return Path(value).name if value.startswith(("/", "~")) else value

@@ -73,9 +73,9 @@ class RunLog:
 class Reader(Protocol):
     """What a log format provides; a module of `pipelines.ingest` with these three names is a reader.
 
-    It may have three more. `files(path)` returns the files of a run that is a folder, in the order of reading;
+    It may have more. `files(path)` returns the files of a run that is a folder, in the order of reading;
     `units(path)` what `scan` takes, where that is not a file; `proof(log)` what the part of a store before a mark is
-    recognised by, where its bytes don't tell.
+    recognised by, where its bytes don't tell; `label(path)` how a file is named, where its path tells too much.
     """
 
     NAME: str

@@ -1,4 +1,4 @@
-"""ClearML's offline folders (`offline-<id>/metrics.jsonl`): a lossy source.
+"""ClearML's offline sessions (`offline-<id>/metrics.jsonl`, or the .zip that ClearML makes of it): a lossy source.
 
 Each line is a list of events. Title and series are joined with `/`, as they were before ClearML split them; equal
 ones are one name. ClearML writes NaN and infinities as 0.0, so an exact zero can't be trusted: it is kept with the
@@ -7,6 +7,7 @@ difference and all parameters.
 """
 
 import json
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,12 @@ import orjson
 from pipelines.ingest import metadata
 from pipelines.ingest.base import LogError
 from pipelines.ingest.draft import Draft, LogFile
-from pipelines.ingest.sources import Line, head, read_lines, text_of
+from pipelines.ingest.sources import Line, head, log_in_archive, read_lines, text_of
 from pipelines.ingest.text_number import from_json, whole_step
 
 NAME = "clearml"
 
-_FILE = "metrics.jsonl"
+_FILE, _TASK = "metrics.jsonl", "task.json"
 _EVENT = "training_stats_scalar"
 
 
@@ -46,7 +47,7 @@ def files(path: Path) -> list[Path]:
 def scan(log: LogFile) -> Iterator[Draft]:
     """Yield the points of one metrics file in the order of writing."""
     draft = log.draft()
-    draft.metadata.update(_parameters(log.path.parent / "task.json"))
+    draft.metadata.update(_parameters(log.path))
 
     def take(line: Line) -> None:
         place = (log.source, line.number)
@@ -70,7 +71,9 @@ def _found(path: Path) -> list[Path]:
     if not path.is_dir():
         return []
     here = [path / _FILE] if (path / _FILE).is_file() else sorted(path.glob(f"*/{_FILE}"))
-    return [file for file in here if _found(file)]
+    folders = {file.parent.name for file in here}
+    packed = [file for file in sorted(path.glob("*.zip")) if file.stem not in folders]
+    return [file for file in (*here, *packed) if _found(file)]
 
 
 def _scan_event(draft: Draft, event: Any, place: tuple[str, int]) -> None:
@@ -91,11 +94,20 @@ def _scan_event(draft: Draft, event: Any, place: tuple[str, int]) -> None:
     draft.add(name, step, number.value, number.raw, place, wall_time=wall_time, kind=kind)
 
 
-def _parameters(task: Path) -> dict[str, Any]:
+def _parameters(metrics: Path) -> dict[str, Any]:
+    """Return the allowed ones of the parameters that lie beside the metrics."""
     try:
-        content = json.loads(text_of(task.read_bytes()))
+        content = json.loads(text_of(_task(metrics)))
         sections = content["hyperparams"].values()
         config = {name: entry.get("value") for section in sections for name, entry in section.items()}
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return {}
     return dict(metadata.from_config(config))
+
+
+def _task(metrics: Path) -> bytes:
+    name = log_in_archive(metrics)
+    if not name:
+        return (metrics.parent / _TASK).read_bytes()
+    with zipfile.ZipFile(metrics) as archive:
+        return archive.read(Path(name).with_name(_TASK).as_posix())

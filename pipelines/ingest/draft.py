@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipelines.ingest.base import SNIPPET_CHARS, ParseIssue
-from pipelines.ingest.redaction import redact
+from pipelines.ingest.redaction import outline, redact
 from pipelines.ingest.text_number import json_token
 from warehouse.contract import DEFAULT_STEP_AXIS
 
@@ -250,7 +250,7 @@ class Draft:
     def issue(self, place: tuple[str, int], reason: str, snippet: str = "", lost: int | None = None) -> None:
         """Quarantine a piece of the log."""
         self.issues.append(
-            ParseIssue(place[0], place[1], _sound(reason), _sound(redact(snippet[:400])[:SNIPPET_CHARS]), lost)
+            ParseIssue(place[0], place[1], _sound(redact(reason)), _sound(outline(snippet[:400])[:SNIPPET_CHARS]), lost)
         )
 
     def settle(self, offset: int, line: int = 0, state: Mapping[str, Any] | None = None) -> "Draft":

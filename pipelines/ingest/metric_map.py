@@ -13,6 +13,7 @@ from typing import Any
 
 from pipelines.ingest.base import LogError
 from pipelines.ingest.draft import Draft, LogFile
+from pipelines.ingest.redaction import outline
 from pipelines.ingest.sources import head, open_log, text_of
 from pipelines.ingest.text_number import from_json, whole_step
 
@@ -48,7 +49,7 @@ def scan(log: LogFile) -> Iterator[Draft]:
             place = (log.source, next(places.get((name, str(key)), iter(())), 1))
             step, number = whole_step(key), from_json(value)
             if step is None:
-                draft.issue(place, f"the step {str(key)[:40]!r} of {name} is no whole number", str(value), 1)
+                draft.issue(place, f"the step {outline(str(key)[:40])!r} of {name} is no whole number", str(value), 1)
             elif number is None:
                 draft.issue(place, f"the value of {name} at step {step} is no number", str(value), 1)
             else:

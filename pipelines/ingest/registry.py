@@ -123,10 +123,10 @@ def sources_of(path: Path | Sequence[Path]) -> list[Source]:
     found: dict[str, Source] = {}
     for one in paths:
         for reader, place in _logs(one):
-            units = tuple(Unit(unit, _source(paths, one, unit)) for unit in _units(reader, place))
+            units = tuple(Unit(unit, _source(reader, paths, one, unit)) for unit in _units(reader, place))
             known = found.get(reader.NAME, Source(reader, ()))
             found[reader.NAME] = replace(known, units=known.units + units)
-    return list(found.values())
+    return [replace(source, units=_distinct(source.units)) for source in found.values()]
 
 
 def facts_beside(path: Path | Sequence[Path]) -> dict[str, str]:
@@ -221,11 +221,26 @@ def _files(reader: ModuleType, path: Path) -> list[Path]:
     return [path] if path.is_file() else [file for file in _plain_files(path) if _known(file) is reader]
 
 
-def _source(paths: Sequence[Path], one: Path, file: Path) -> str:
-    if one.is_dir():
-        name = file.relative_to(one).as_posix()
-        return name if len(paths) == 1 else f"{one.name}/{name}"
-    return file.name
+def _source(reader: ModuleType, paths: Sequence[Path], one: Path, file: Path) -> str:
+    """Return how a file of a log is named: relative to the run's folder."""
+    if not one.is_dir():
+        return _label(reader, Path(file.name))
+    name = _label(reader, file.relative_to(one))
+    return name if len(paths) == 1 else f"{one.name}/{name}"
+
+
+def _label(reader: ModuleType, file: Path) -> str:
+    return reader.label(file) if hasattr(reader, "label") else file.as_posix()
+
+
+def _distinct(units: Sequence[Unit]) -> tuple[Unit, ...]:
+    """Number units of one name."""
+    seen: dict[str, int] = {}
+    out = []
+    for unit in units:
+        count = seen[unit.source] = seen.get(unit.source, 0) + 1
+        out.append(unit if count == 1 else replace(unit, source=f"{unit.source} ({count})"))
+    return tuple(out)
 
 
 def _units(reader: ModuleType, path: Path) -> list[Path]:

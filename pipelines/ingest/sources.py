@@ -5,9 +5,12 @@ that memory is bounded; of each window the reader says how much it has settled, 
 """
 
 import gzip
+import io
 import re
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -20,7 +23,12 @@ HEAD_BYTES = 1 << 16
 WINDOW_BYTES = 1 << 24
 """How much of a file is read at a time."""
 
+LOGS_IN_ARCHIVES = ("metrics.jsonl",)
+"""What the log of an archive is called: of ClearML's offline sessions."""
+
 _GZIP_MAGIC = b"\x1f\x8b"
+_ZIP_MAGIC = b"PK\x03\x04"
+_BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile)
 _PIECE = 1 << 16
 
 
@@ -58,14 +66,32 @@ class Window:
 
 
 def is_compressed(path: Path) -> bool:
-    """Tell whether this is a gzip file, whatever its name."""
+    """Tell whether this is a gzip file, or an archive that holds a log, whatever its name."""
     with path.open("rb") as file:
-        return file.read(2) == _GZIP_MAGIC
+        return file.read(2) == _GZIP_MAGIC or bool(log_in_archive(path))
 
 
-def open_log(path: Path) -> IO[bytes]:
-    """Open a plain or gzip file for reading bytes, whatever its name."""
-    return gzip.open(path, "rb") if is_compressed(path) else path.open("rb")  # type: ignore[return-value]
+def log_in_archive(path: Path) -> str:
+    """Return the name of the log in a zip archive; nothing for another file, or an archive without one."""
+    with path.open("rb") as file:
+        if file.read(4) != _ZIP_MAGIC or not zipfile.is_zipfile(file):
+            return ""
+        with zipfile.ZipFile(file) as archive:
+            return next((name for name in archive.namelist() if Path(name).name in LOGS_IN_ARCHIVES), "")
+
+
+@contextmanager
+def open_log(path: Path) -> Iterator[IO[bytes]]:
+    """Open a plain or gzip file, or the log in an archive, for reading bytes."""
+    if name := log_in_archive(path):
+        with zipfile.ZipFile(path) as archive, archive.open(name) as file:
+            yield file
+    elif is_compressed(path):
+        with gzip.open(path, "rb") as file:
+            yield file  # type: ignore[misc]
+    else:
+        with path.open("rb") as file:
+            yield file
 
 
 def head(path: Path, size: int = HEAD_BYTES) -> bytes:
@@ -77,7 +103,7 @@ def head(path: Path, size: int = HEAD_BYTES) -> bytes:
         with open_log(path) as file:
             while len(out) < size and (piece := file.read(min(8192, size - len(out)))):
                 out += piece
-    except (OSError, EOFError, zlib.error):
+    except _BROKEN:
         pass
     return out
 
@@ -90,7 +116,7 @@ def pieces(path: Path, size: int = 1 << 20, overlap: int = 4096) -> Iterator[byt
             while piece := file.read(size):
                 yield carry + piece
                 carry = piece[-overlap:]
-    except (OSError, EOFError, zlib.error):
+    except _BROKEN:
         return
 
 
@@ -133,12 +159,12 @@ def _read(file: IO[bytes], want: int, left: int | None) -> tuple[bytes, bool, st
     parts, size = [], 0
     try:
         while size < want:
-            piece = file.read1(min(want - size, _PIECE if isinstance(file, gzip.GzipFile) else want))  # type: ignore[attr-defined]
+            piece = file.read1(min(want - size, want if isinstance(file, io.BufferedReader) else _PIECE))  # type: ignore[attr-defined]
             if not piece:
                 return b"".join(parts), True, ""
             parts.append(piece)
             size += len(piece)
-    except (OSError, EOFError, zlib.error) as error:
+    except _BROKEN as error:
         return b"".join(parts), True, f"the compressed file is damaged or cut off here ({error})"
     return b"".join(parts), left is not None and size >= left, ""
 

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from pipelines.ingest.base import LogError
 from pipelines.ingest.draft import SLICE_POINTS, Draft, LogFile
+from pipelines.ingest.redaction import outline
 from pipelines.ingest.sources import Line, head, lines_before, looks_like_text, read_lines, text_of
 from pipelines.ingest.text_number import Number, from_json, from_text, whole_step
 from warehouse.contract import DEFAULT_STEP_AXIS
@@ -206,7 +207,9 @@ def _add_row(draft: Draft, layout: Layout, cells: Sequence[Any], place: tuple[st
     step = whole_step(cells[layout.step])
     if step is None:
         if values:
-            draft.issue(place, f"the step {str(cells[layout.step])[:40]!r} is no whole number", "", len(values))
+            draft.issue(
+                place, f"the step {outline(str(cells[layout.step])[:40])!r} is no whole number", "", len(values)
+            )
         return
     if layout.run is not None and cells[layout.run] is not None:
         runs.add(str(cells[layout.run]))

@@ -7,6 +7,7 @@ is an issue, and reading goes on behind it. Values are kept in single precision 
 and steps are exact and values are not: 16,836,497 comes back as 16,836,496.
 """
 
+import re
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,6 +34,7 @@ from pipelines.ingest.tfrecord import HEADER_SIZE, Damage, Frames, frames, has_h
 
 NAME = "tensorboard"
 
+_HOST = re.compile(r"(tfevents\.\d+\.).+?(?=(?:\.\d+\.\d+(?:\.[A-Za-z]\w*)?)?$)")
 _EVENT_WALL_TIME, _EVENT_STEP, _EVENT_VERSION, _EVENT_SUMMARY, _EVENT_SESSION = 1, 2, 3, 5, 7
 _VALUE_TAG, _VALUE_SIMPLE, _VALUE_TENSOR, _VALUE_METADATA = 1, 2, 8, 9
 _TENSOR_TYPE, _TENSOR_SHAPE, _TENSOR_CONTENT = 1, 2, 4
@@ -63,6 +65,14 @@ def files(path: Path) -> list[Path]:
         names = ", ".join(str(p.relative_to(path)) for p in below[:5])
         raise LogError(f"{path}: event files of several runs lie below this folder ({names}); name one of them")
     return files(below[0]) if below else []
+
+
+def label(path: Path) -> str:
+    """Return how an event file is named in points and issues: without the host in its name, and without its folder.
+
+    The star in the place of the host makes a pattern that finds the file.
+    """
+    return _HOST.sub(r"\1*", path.name)
 
 
 def scan(log: LogFile) -> Iterator[Draft]:

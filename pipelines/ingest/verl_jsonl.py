@@ -21,6 +21,7 @@ from typing import Any
 import orjson
 
 from pipelines.ingest.draft import Draft, LogFile
+from pipelines.ingest.redaction import outline
 from pipelines.ingest.sources import Line, head, read_lines, text_of
 from pipelines.ingest.text_number import from_json, plain_values, whole_step
 from warehouse.contract import DEFAULT_STEP_AXIS
@@ -126,7 +127,9 @@ def scan_row(
     metrics = _metrics(row)
     step = whole_step(row[key]) if key is not None else None
     if step is None:
-        reason = "the row has no step" if key is None else f"the step {str(row[key])[:40]!r} is no whole number"
+        reason = (
+            "the row has no step" if key is None else f"the step {outline(str(row[key])[:40])!r} is no whole number"
+        )
         draft.issue(place, reason, str(row), sum(1 for _ in _scalars(metrics)))
         return
     wall_time = _wall_time(row)

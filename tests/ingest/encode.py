@@ -9,13 +9,14 @@ import sqlite3
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 import google_crc32c
 
 FIXTURES = Path(__file__).parent / "fixtures"
 BLOCK = 32 * 1024
-Rows = Sequence[tuple[int, dict[str, float]]]
+Rows = Iterable[tuple[int, dict[str, float]]]
 
 
 def varint(value: int) -> bytes:
@@ -86,11 +87,11 @@ def wandb(rows: Rows, *, extra: Sequence[bytes] = (), ended: bool = True) -> byt
     def item(key: str, text: str) -> bytes:
         return blob(1, blob(2, key) + blob(16, text))
 
-    history = [
+    history = (
         b"".join(item(k, json.dumps(v)) for k, v in {**values, "_step": step, "_timestamp": 1.7e9 + step}.items())
         for step, values in rows
-    ]
-    payloads = [*extra, *(blob(2, row) for row in history), *([blob(18, b"")] if ended else [])]
+    )
+    payloads = chain(extra, (blob(2, row) for row in history), [blob(18, b"")] if ended else [])
     return leveldb(b":W&B\xe1\xbe\x00", (number(1, n) + p for n, p in enumerate(payloads, 1)))
 
 

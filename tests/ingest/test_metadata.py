@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.ingest import metadata
-from pipelines.ingest.redaction import redact
+from pipelines.ingest import metadata, tensorboard
+from pipelines.ingest.redaction import outline, redact
 from pipelines.ingest.registry import read_log
 from tests.ingest import encode
 
@@ -123,3 +123,38 @@ def test_redaction(secret: str) -> None:
         secret = f"hostname: {secret}"
     assert secret not in redact(f"before {secret} after")
     assert redact('{"step": 1, "loss": 0.5}') == '{"step": 1, "loss": 0.5}'
+
+
+def test_of_an_unreadable_line_only_keys_and_numbers_are_shown() -> None:
+    line = '{"step": 3, "note": "run by Planted Person on planted-host-17", "data": {"loss": 0.5, "r": -1e-05, "x": NaN'
+    assert outline(line) == (
+        '{"step": 3, "note": "... ... ... ... ... ...", "data": {"loss": 0.5, "r": -1e-05, "x": NaN'
+    )
+    assert outline("actor/loss:0.5 planted-host-17") == "actor/loss:0.5 ..."
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("events.out.tfevents.1700000000.planted-host.1234.0", "events.out.tfevents.1700000000.*.1234.0"),
+        (
+            "events.out.tfevents.1700000000.planted-host.example.com.1234.0.v2",
+            "events.out.tfevents.1700000000.*.1234.0.v2",
+        ),
+        ("events.out.tfevents.1700000000.10.0.0.5.1234.0", "events.out.tfevents.1700000000.*.1234.0"),
+        ("events.out.tfevents.1700000000.planted-host", "events.out.tfevents.1700000000.*"),
+        ("events.out.tfevents.1700000000.planted-host_suffix", "events.out.tfevents.1700000000.*"),
+        ("Nov29_12-00-00_planted-host/events.out.tfevents.1700000000.h.1.0", "events.out.tfevents.1700000000.*.1.0"),
+        ("log", "log"),
+    ],
+)
+def test_event_files_are_named_without_their_host(name: str, shown: str) -> None:
+    assert tensorboard.label(Path(name)) == shown
+
+
+def test_event_files_of_two_hosts_are_told_apart(tmp_path: Path) -> None:
+    for host, step in (("a", 1), ("b", 2)):
+        content = b"".join(encode.events([(step, {"loss": 0.5})]))
+        (tmp_path / f"events.out.tfevents.1700000000.{host}.1.0").write_bytes(content)
+    sources = read_log(tmp_path).points["source_file"].to_pylist()
+    assert sources == ["events.out.tfevents.1700000000.*.1.0", "events.out.tfevents.1700000000.*.1.0 (2)"]

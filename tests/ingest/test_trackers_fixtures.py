@@ -1,5 +1,6 @@
 """What is peculiar to each tracker's files, on the fixtures."""
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,23 @@ def test_clearml_zeros_are_suspect() -> None:
         ("loss", 1): "finite",
         ("loss", 2): "rewritten_suspect",
     }
+
+
+def test_a_packed_session_of_clearml_reads_like_its_folder(tmp_path: Path) -> None:
+    session = tmp_path / "offline-1"
+    session.mkdir()
+    (session / "metrics.jsonl").write_bytes((FIXTURES / "clearml/metrics.jsonl").read_bytes())
+    (session / "task.json").write_text('{"hyperparams": {"Args": {"seed": {"value": "7"}}}}')
+    with zipfile.ZipFile(tmp_path / "offline-1.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in session.iterdir():
+            archive.write(file, file.name)
+    folder, packed = read_log(session), read_log(tmp_path / "offline-1.zip")
+    kept = [name for name in folder.points.column_names if name != "source_file"]
+    assert packed.points.select(kept) == folder.points.select(kept)
+    assert packed.metadata == folder.metadata
+    assert packed.metadata["seed"] == "7"
+    assert len(packed.issues) == len(folder.issues) == 1
+    assert read_log(tmp_path).points.num_rows == 3, "a session is read once where both are there"
 
 
 def test_trainer_state_takes_the_longest_history(tmp_path: Path) -> None:

@@ -85,6 +85,7 @@ TRACKERS = {
         rename=lambda name: name.replace("@", "_at_"),
     ),
     "clearml": Tracker(("clearml",), "clearml", "{run}", "clearml", lossy=True),
+    "clearml_zip": Tracker(("clearml",), "clearml", "{run}.zip", "clearml", lossy=True),
 }
 
 

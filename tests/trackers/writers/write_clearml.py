@@ -32,4 +32,5 @@ for run in scenario.RUNS:
     task.close()
     session = next((TARGET / "offline").glob(f"*{task.id.removeprefix('offline-')}"))
     session.rename(TARGET / run)
+    next((TARGET / "offline").glob(f"*{task.id.removeprefix('offline-')}.zip")).rename(TARGET / f"{run}.zip")
 os._exit(0)  # its background threads would wait for a server
