@@ -58,8 +58,7 @@ def publish_stage(stages: dict[str, Path], tmp_path: Path) -> Callable[[str], Pa
     def swap(stage: str) -> Path:
         target = tmp_path / "published" / "firstdrift.duckdb"
         target.parent.mkdir(exist_ok=True)
-        shutil.copy(stages[stage], target.with_suffix(".draft")).replace(target)
-        return target
+        return Path(shutil.copy(stages[stage], target.with_suffix(".draft"))).replace(target)
 
     return swap
 
