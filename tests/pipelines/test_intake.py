@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from unittest import mock
 
 import duckdb
@@ -18,19 +19,19 @@ from hypothesis import strategies as st
 
 from pipelines import intake
 from pipelines.ingest import draft, sources
-from pipelines.ingest.registry import READERS
+from pipelines.ingest.registry import READERS, log_files
 from pipelines.intake import Job, Outcome, fingerprints, hash_of, take_in
 from pipelines.landing import ingest_migration
 from pipelines.manifest import RunEntry, read_manifest
 from pipelines.resources import current_catalog
 from tests.ingest import encode, growing
+from tests.ingest.test_fixtures import FIXTURES
 from warehouse import lake as lake_files
 from warehouse.load import load_lake
 from warehouse.schema import ensure_current
 
 LEGS = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 12)), min_size=1, max_size=3)
 SQLITE = ("mlflow", "trackio")
-READ_WHOLE = ("trainer_state", "metric_map")
 
 
 class Lake:
@@ -308,6 +309,33 @@ def test_a_pass_that_is_killed_leaves_the_earlier_state(tmp_path: Path) -> None:
     assert sum(map(len, stored()[1])) == 20
 
 
-def test_every_reader_says_how_it_reads_a_growing_log() -> None:
-    """A new reader is either tried here as one that is read on, or named as one that is read whole."""
-    assert {r.NAME for r in READERS} == {*growing.FILES, *SQLITE, *READ_WHOLE}
+@pytest.mark.parametrize("reader", READERS, ids=lambda r: r.NAME)
+def test_the_fixture_of_every_reader_grows(reader: ModuleType, tmp_path: Path) -> None:
+    """A new reader is tried here with nothing but its fixture."""
+    file = log_files(FIXTURES / reader.NAME)[0]
+    content, log, lake = file.read_bytes(), tmp_path / file.name, Lake(tmp_path / "lake")
+    for share in (0.3, 0.55, 0.8, 0.95, 1.0):
+        log.write_bytes(content[: int(share * len(content))])
+        outcome = lake.take_in(log)
+        same_as_at_once(lake, log, outcome)
+    assert lake.known
+
+
+@pytest.mark.parametrize("name", growing.FILES)
+@settings(max_examples=8, deadline=None)
+@given(legs=LEGS, data=st.data())
+def test_a_damaged_log_that_grows_is_read_like_at_once(
+    name: str, legs: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    """Flipped bytes and cuts together: damage that more bytes turn out to be harmless is no damage for good."""
+    file, write = growing.FILES[name]
+    content = bytearray(write(growing.rows_of(legs)))
+    for spot in data.draw(st.lists(st.integers(len(content) // 8, len(content) - 1), min_size=1, max_size=3)):
+        content[spot] ^= data.draw(st.integers(1, 255))
+    cuts = sorted(data.draw(st.lists(st.integers(1, len(content)), min_size=1, max_size=4)))
+    window = data.draw(st.sampled_from([40, 300, 1 << 24]))
+    with tempfile.TemporaryDirectory() as folder, small_pieces(window, 40):
+        log, lake = Path(folder) / file, Lake(Path(folder) / "lake")
+        for cut in dict.fromkeys([*cuts, len(content)]):
+            log.write_bytes(content[:cut])
+            same_as_at_once(lake, log, lake.take_in(log))
