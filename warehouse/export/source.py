@@ -214,7 +214,7 @@ def _references(table: str, columns: set[str], keys: dict[str, tuple[str, ...]])
     found = []
     for column in sorted(columns):
         owner = _RUN_ROLES.get(column) or owners.get(column)
-        if owner and owner != table and (table, column) not in _NO_REFERENCES:
+        if owner in keys and owner != table and (table, column) not in _NO_REFERENCES:
             found.append((column, owner, keys[owner][0]))
     return tuple(found)
 
