@@ -198,6 +198,8 @@ def _rows(draft: Draft, file: Path, folder: Path) -> list[tuple]:
         else:
             rows.append((time.value / 1000.0, name, step, number.value, number.raw, place))
 
-    for _ in read_lines(LogFile(file, source), draft, take):
+    own = Draft()  # the folder's draft is not settled by one of its files
+    for _ in read_lines(LogFile(file, source), own, take):
         pass
+    draft.issues += own.issues
     return rows

@@ -169,6 +169,21 @@ def test_a_truncated_or_rewritten_log_is_read_whole(name: str, tmp_path: Path) -
         same_as_at_once(lake, log, outcome)
 
 
+def test_a_store_that_is_a_folder_is_read_whole(tmp_path: Path) -> None:
+    log, lake = tmp_path / "mlruns", Lake(tmp_path / "lake")
+    metrics = log / "1/abc/metrics"
+    metrics.mkdir(parents=True)
+    (log / "1/abc/meta.yaml").write_text("run_name: r\nlifecycle_stage: active\nstatus: 1\n")
+    for step in range(3):
+        for name in ("loss", "reward"):
+            with (metrics / name).open("a") as file:
+                file.write(f"{1700000000000 + step} {step}.5 {step}\n")
+        outcome = lake.take_in(log)
+        assert outcome.point_count == 2 * (step + 1)
+        same_as_at_once(lake, log, outcome)
+    assert lake.content().reading is None
+
+
 def test_files_that_are_added_and_files_that_change(tmp_path: Path) -> None:
     """A folder of event files: restarts add files; a change of an earlier file is noticed."""
     log, lake = tmp_path / "run", Lake(tmp_path / "lake")
