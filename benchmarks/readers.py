@@ -223,7 +223,8 @@ def main() -> None:
     parser.add_argument("--peers", nargs="*", default=[], help="site-packages folders of the peers")
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    sys.path.extend(options.peers)
+    is_peer = bool(options.one) and options.one[1] != "firstdrift"
+    sys.path[:] = [*options.peers, *sys.path] if is_peer else [*sys.path, *options.peers]
     if options.one:
         one(options.one[0], options.one[1], Path(options.one[2]))
         return

@@ -13,7 +13,7 @@ from typing import Any
 
 from pipelines.ingest.base import LogError
 from pipelines.ingest.draft import Draft, LogFile
-from pipelines.ingest.sources import head, open_log, pieces, text_of
+from pipelines.ingest.sources import head, json_document, pieces
 from pipelines.ingest.verl_jsonl import scan_row
 
 NAME = "trainer_state"
@@ -87,12 +87,7 @@ def _loads(path: Path) -> bool:
 
 
 def _load(path: Path) -> tuple[dict[str, Any], str]:
-    try:
-        with open_log(path) as file:
-            text = text_of(file.read())
-        state = json.loads(text)
-    except (ValueError, EOFError, RecursionError) as error:
-        raise LogError(f"{path}: the file is no whole JSON document ({error}); take an earlier checkpoint") from None
+    state, text = json_document(path, "take an earlier checkpoint")
     if not isinstance(state, dict) or not isinstance(state.get("log_history"), list):
         raise LogError(f"{path}: the JSON document has no list log_history")
     return state, text

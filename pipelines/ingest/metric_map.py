@@ -14,7 +14,7 @@ from typing import Any
 from pipelines.ingest.base import LogError
 from pipelines.ingest.draft import Draft, LogFile
 from pipelines.ingest.redaction import outline
-from pipelines.ingest.sources import head, open_log, text_of
+from pipelines.ingest.sources import head, json_document
 from pipelines.ingest.text_number import from_json, whole_step
 
 NAME = "metric_map"
@@ -58,12 +58,7 @@ def scan(log: LogFile) -> Iterator[Draft]:
 
 
 def _load(path: Path) -> tuple[dict[str, Any], str]:
-    try:
-        with open_log(path) as file:
-            text = text_of(file.read())
-        document = json.loads(text)
-    except (ValueError, EOFError, RecursionError) as error:
-        raise LogError(f"{path}: the file is no whole JSON document ({error}); write it anew") from None
+    document, text = json_document(path, "write it anew")
     if not isinstance(document, dict):
         raise LogError(f"{path}: the JSON document is no object of metrics")
     return document, text

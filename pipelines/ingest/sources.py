@@ -6,6 +6,7 @@ that memory is bounded; of each window the reader says how much it has settled, 
 
 import gzip
 import io
+import json
 import re
 import zipfile
 import zlib
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from pipelines.ingest.base import LogError
 from pipelines.ingest.draft import Draft, LogFile
 
 HEAD_BYTES = 1 << 16
@@ -216,6 +218,20 @@ def lines_before(log: LogFile) -> Iterator[bytes]:
 def settled(draft: Draft, window: Window, line: int = 0, state: Mapping[str, Any] | None = None) -> Draft:
     """Return the draft with its mark behind what is settled of a window."""
     return draft.settle(window.base + window.used, line, state) if window.can_resume else draft
+
+
+def json_document(path: Path, remedy: str) -> tuple[Any, str]:
+    """Return the JSON document that a file is, and its text.
+
+    Raises:
+        LogError: If it is none; the message ends with the remedy.
+    """
+    try:
+        with open_log(path) as file:
+            text = text_of(file.read())
+        return json.loads(text), text
+    except (ValueError, EOFError, RecursionError) as error:
+        raise LogError(f"{path}: the file is no whole JSON document ({error}); {remedy}") from None
 
 
 def text_of(body: bytes) -> str:
