@@ -56,7 +56,7 @@ class Instance:
         results = found["runsOrError"]["results"]
         return [{**run, "tags": {tag["key"]: tag["value"] for tag in run["tags"]}} for run in results]
 
-    def ended(self, count: int, seconds: float = 180) -> list[dict[str, Any]]:
+    def ended(self, count: int, seconds: float = 480) -> list[dict[str, Any]]:
         """Wait until there are so many runs and all have ended; return them, the newest first."""
 
         def all_ended() -> list[dict[str, Any]] | None:
@@ -106,7 +106,7 @@ def running_instance(home: Path, **variables: str) -> Iterator[Instance]:
 
     # Storage first: two processes that make it at the same moment get in each other's way.
     subprocess.run(
-        command("dagster", "instance", "migrate"), env=environment, check=True, capture_output=True, timeout=120
+        command("dagster", "instance", "migrate"), env=environment, check=True, capture_output=True, timeout=240
     )
     port = free_port()
     processes = []
@@ -122,7 +122,7 @@ def running_instance(home: Path, **variables: str) -> Iterator[Instance]:
             )
     instance = Instance(home, port, processes)
     try:
-        waited(lambda: instance.ask("{ version }"), 120, "the page")
+        waited(lambda: instance.ask("{ version }"), 240, "the page")
         yield instance
     finally:
         for process in processes:

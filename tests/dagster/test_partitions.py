@@ -94,9 +94,9 @@ def test_a_backfill_of_one_migration_touches_its_pairs_alone(landed):
 def test_a_power_cut_is_recovered_from_and_told(landed):
     """Kills everything in the middle of a run; after a start the run is ended, told and tried again."""
     landed.ask("mutation($id: SensorSelector!) { startSensor(sensorSelector: $id) { __typename } }", id=SENSOR)
-    started = waited(lambda: [run for run in landed.runs() if run["status"] == "STARTED"], 90, "a run that started")
+    started = waited(lambda: [run for run in landed.runs() if run["status"] == "STARTED"], 240, "a run that started")
     killed = started[0]["runId"]
-    waited(lambda: list((landed.home / "running").glob(killed)), 30, "its sign of life")
+    waited(lambda: list((landed.home / "running").glob(killed)), 60, "its sign of life")
     landed.kill()
     told: list[dict] = []
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import venv
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -61,8 +62,23 @@ def test_the_wheel_carries_sql_models_and_catalogue(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "npu_attn_mask_at60" in done.stdout
+    valid = subprocess.run(
+        [python, "-m", "dagster", "definitions", "validate", "-m", "pipelines.definitions"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert valid.returncode == 0, valid.stderr
     where = subprocess.run(
         [python, "-c", "import warehouse.settings as s; print(s.project_folder('sql'))"],
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert str(target) in where
+    link = subprocess.run(
+        [
+            python, "-c", "from pipelines.definitions import defs; import dagster as dg; "
+            "node = defs.resolve_asset_graph().get(dg.AssetKey(['marts', 'mart_pair_verdict'])); "
+            "print(node.metadata['dagster/code_references'].code_references[0].file_path)",
+        ],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    assert link.startswith(str(target))
+    assert Path(link).is_file()

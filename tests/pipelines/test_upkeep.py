@@ -84,10 +84,11 @@ def test_a_failed_run_is_posted_as_one_message(instance, listener, monkeypatch):
     assert instance.get_run_by_id(message["run_id"]).is_failure
 
 
-def test_without_an_address_a_failed_run_is_logged(instance, listener, monkeypatch):
+def test_without_an_address_a_failed_run_is_logged(instance, capfd, monkeypatch):
     monkeypatch.delenv("FIRSTDRIFT_WEBHOOK", raising=False)
     tell(instance)
-    assert listener[1] == []
+    logged = capfd.readouterr()
+    assert '"text": "firstdrift: run ' in logged.out + logged.err
 
 
 def test_an_address_that_refuses_is_said_without_its_secret(listener):
