@@ -109,6 +109,17 @@ def test_the_overflow_is_a_red_check_with_its_rows(page):
     page.click("//tr[.//*[text()='sample']]//*[contains(text(),'Show Markdown')]")
     page.shows("first_observed", "Infinity (pos_inf)")
     page.shot("check_rows")
+    # A wide table can be scrolled to its last column.
+    reached = page.browser.execute_script(
+        """
+        var cell = Array.from(document.querySelectorAll("th")).pop();
+        cell.scrollIntoView({inline: "end"});
+        var box = cell.getBoundingClientRect();
+        return document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2) === cell;
+        """
+    )
+    page.shot("check_rows_end")
+    assert reached
     found = page.instance.ask(
         """query($key: AssetKeyInput!) { assetNodeOrError(assetKey: $key) { ... on AssetNode {
             assetChecksOrError { ... on AssetChecks { checks { name executionForLatestMaterialization {
@@ -147,6 +158,13 @@ def test_a_group_shows_its_assets(page, group):
 def test_the_graph_of_the_marts_is_drawn(page):
     page.open("/locations/__repository__@pipelines.definitions/asset-groups/marts", "mart_pair_verdict")
     page.shot("graph")
+
+
+def test_a_backfill_can_be_launched_from_the_page_of_the_job(page):
+    page.open("/locations/__repository__@pipelines.definitions/jobs/everything/partitions", "1\nTotal partitions")
+    page.click("//button[contains(., 'Materialize')]")
+    page.shows("Launch runs to materialize", "Partition selection", "Launch backfill")
+    page.shot("backfill")
 
 
 def test_a_run_shows_its_steps(page):
