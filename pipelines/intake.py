@@ -53,7 +53,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What reading a run gave; the points are in the lake."""
+    """What reading a run gave; the points are in the lake.
+
+    Attributes:
+        run: Its name.
+        log_format, log_precision, framework, status, metadata: As in `RunLog`.
+        issue_count, point_count: Of the whole log, whatever was read in this pass.
+        late_beginnings: The step axes whose first steps are not in the log, with the lowest step of each.
+        error: Why nothing could be read.
+    """
 
     run: str
     log_format: str = ""
@@ -63,6 +71,7 @@ class Outcome:
     metadata: Mapping[str, str] = field(default_factory=dict)
     issue_count: int = 0
     point_count: int = 0
+    late_beginnings: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
 
 
@@ -154,6 +163,7 @@ def _take_in_parts(job: Job, lake: Path, source: Source) -> Outcome:
         metadata={key: str(value) for key, value in metadata.items()},
         point_count=counts[0],
         issue_count=counts[1],
+        late_beginnings=reading.late_beginnings,
     )
 
 

@@ -144,7 +144,11 @@ def ingest_migration(manifest: Manifest, lake: Path, report: Callable[[str], Non
         issue_count=sum(o.issue_count for o in read),
         point_count=sum(o.point_count for o in read),
         failures=tuple(failures),
-        notes=(*_notes(manifest), *(sentence for record in records for sentence in conflicts(record))),
+        notes=(
+            *_notes(manifest),
+            *(sentence for record in records for sentence in conflicts(record)),
+            *(sentence for outcome in read for sentence in _late_beginnings(outcome)),
+        ),
         is_changed=is_changed,
     )
 
@@ -247,6 +251,13 @@ def _record(manifest: Manifest, job: Job, fresh: Outcome | None, known: RunRecor
         components=entry.components,
         recipe={**told, **recipe_of({**manifest.recipe, **entry.recipe})},
     )
+
+
+def _late_beginnings(outcome: Outcome) -> list[str]:
+    return [
+        f"{outcome.run}: the log begins at step {step} of the axis {axis}: what came before is not in it."
+        for axis, step in outcome.late_beginnings.items()
+    ]
 
 
 def _notes(manifest: Manifest) -> tuple[str, ...]:

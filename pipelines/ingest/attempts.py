@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipelines.ingest.base import begins_late
 from pipelines.ingest.draft import Batch, Draft
 from warehouse.contract import DEFAULT_STEP_AXIS
 
@@ -71,6 +72,7 @@ class _Axis:
     begin_file: str = ""
     begin_position: int = 0
     session_highest: int = 0
+    lowest: tuple[int, ...] = ()  # the two lowest steps
 
 
 class Numbering:
@@ -88,6 +90,13 @@ class Numbering:
         self._file = ""
         self._axis: dict[int, _Axis] = {}
         self._last = np.full((5, 0, 1), -1, dtype=np.int64)
+
+    @property
+    def late_beginnings(self) -> dict[str, int]:
+        """The step axes whose first steps are not there, with the lowest step of each."""
+        axes = list(self.axes)
+        lowest = {axes[code]: axis.lowest for code, axis in self._axis.items() if len(axis.lowest) == 2}
+        return {axis: steps[0] for axis, steps in lowest.items() if begins_late(*steps)}
 
     def as_dict(self) -> dict[str, Any]:
         """Return all that is remembered, fit for JSON."""
@@ -238,6 +247,8 @@ class Numbering:
         if len(starts) > 1:
             attempt = here.attempt + np.searchsorted(np.asarray(starts[1:], dtype=np.int64), count, side="right")
         here.attempt += len(starts) - 1
+        if len(here.lowest) < 2 or step.min() < here.lowest[1]:
+            here.lowest = tuple(sorted({*here.lowest, *np.unique(step)[:2].tolist()})[:2])
         here.start, here.highest = starts[-1], max(highest, int(step[seen:].max()))
         _move_on(here, points, new_block, new_session, files)
         return attempt

@@ -97,6 +97,11 @@ class Reader(Protocol):
         ...
 
 
+def begins_late(first_step: int, second_step: int) -> bool:
+    """Tell whether a log with these two lowest steps lacks its beginning: more than one interval came before it."""
+    return second_step > first_step > max(1, second_step - first_step)
+
+
 def issues_table(issues: Sequence[ParseIssue]) -> pa.Table:
     """Return issues as a table of `ISSUE_SCHEMA`."""
     lost = np.array([-1 if i.lost_points is None else i.lost_points for i in issues], dtype=np.int64)

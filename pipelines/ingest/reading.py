@@ -146,6 +146,11 @@ class Reading:
         """The framework that the files name, or that the names of the metrics tell."""
         return self.facts.framework or framework_of(self._numbering.names)
 
+    @property
+    def late_beginnings(self) -> dict[str, int]:
+        """The step axes whose first steps are not in the files, with the lowest step of each."""
+        return self._numbering.late_beginnings
+
     def parts(self) -> Iterator[Part]:
         """Yield the parts that are not settled yet.
 

@@ -11,19 +11,20 @@ from typing import Any
 
 import polars as pl
 
-from pipelines.ingest.base import ParseIssue, RunLog
+from pipelines.ingest.base import ParseIssue, RunLog, begins_late
 from pipelines.ingest.registry import log_files, read_log
 
 
 @dataclass(frozen=True)
 class AxisSummary:
-    """One attempt on one step axis: its points and steps."""
+    """One attempt on one step axis: its points, its distinct steps, the lowest two and the highest of them."""
 
     step_axis: str
     attempt: int
     points: int
     steps: int
     first_step: int
+    second_step: int
     last_step: int
 
 
@@ -108,6 +109,7 @@ def _axes(frame: pl.DataFrame) -> tuple[AxisSummary, ...]:
         pl.len(),
         pl.col("step").n_unique().alias("steps"),
         pl.col("step").min().alias("first"),
+        pl.col("step").unique().bottom_k(2).max().alias("second"),
         pl.col("step").max().alias("last"),
     )
     return tuple(AxisSummary(*row) for row in grouped.sort("step_axis", "attempt").rows())
@@ -129,7 +131,7 @@ def _metrics(frame: pl.DataFrame) -> tuple[MetricSummary, ...]:
 def _notes(log: RunLog, axes: Sequence[AxisSummary]) -> list[str]:
     notes = []
     for axis in axes:
-        if axis.attempt == 1 and axis.first_step > 1 and axis.steps > 1:
+        if axis.attempt == 1 and begins_late(axis.first_step, axis.second_step):
             notes.append(
                 f"The log begins at step {axis.first_step} of the axis {axis.step_axis}: what came before is not in it."
             )

@@ -182,3 +182,12 @@ def test_the_manifest_wins_over_the_log_and_the_conflict_is_told(folder):
     names = {(c.kind, c.name, c.version) for c in lake_files.all_components(kept)}
     assert names == {("rollout_engine", "sglang", "0.5"), ("library", "torch", "2.9.0")}
     assert ingest(folder).is_changed is False
+
+
+def test_a_log_that_starts_in_the_middle_says_so(folder):
+    rows = [json.dumps({"step": step, "data": {"train/loss": 0.5}}) for step in range(40, 50)]
+    (folder / "landing" / "m" / "npu_0.jsonl").write_text("\n".join(rows) + "\n")
+    rows = [json.dumps({"step": step, "data": {"train/loss": 0.5}}) for step in range(10, 60, 10)]
+    (folder / "landing" / "m" / "gpu.jsonl").write_text("\n".join(rows) + "\n")  # logs every tenth step
+    notes = ingest(folder).notes
+    assert notes == ("npu: the log begins at step 40 of the axis step: what came before is not in it.",)
