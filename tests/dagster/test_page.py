@@ -132,6 +132,13 @@ def test_the_overflow_is_a_red_check_with_its_rows(page):
     assert page.instance.runs()[-1]["status"] == "SUCCESS"
 
 
+def test_rows_and_findings_are_plotted(page):
+    page.open(asset("marts/mart_anomaly"), "runs_with_anomalies")
+    page.click("//button[contains(., 'Plots')]")
+    page.shows("dagster/row_count", "errors", "warnings", "Timestamp")
+    page.shot("plots")
+
+
 def test_every_migration_is_a_partition_with_its_state(page):
     page.open(asset("lake/run_logs", "partitions"), "Materialized (1)", "Missing (0)", "sorting-npu")
     page.click("//*[text()='sorting-npu']")
