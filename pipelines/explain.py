@@ -97,7 +97,7 @@ _FIT_AGAIN = (
     "whole as (partition by step_axis)), "
     "splits as (select *, weighted_sse(left_weight, left_sum, weight, total, squares) as sse from running "
     "where k between shortest_segment(n) and n - shortest_segment(n)), "
-    "compared as (select *, (sse - min(sse) over whole) / (min(sse) over whole / (n - 2) * inflation) as lr "
+    "compared as (select *, (sse - min(sse) over whole) / (residual_variance(min(sse) over whole, n) * inflation) as lr "
     "from splits window whole as (partition by step_axis)) "
     "select step_axis, any_value(n) as steps, arg_min(step, sse) as onset_step, "
     "min(step) filter (where lr <= 7.35) as onset_step_low, max(step) filter (where lr <= 7.35) as onset_step_high, "

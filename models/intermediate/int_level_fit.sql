@@ -166,7 +166,8 @@ leftover as (
     select
         series,
         sum(residual * previous) / nullif(sum(residual * residual), 0) as lag1,
-        median(above_left) filter (where steps_after between 0 and 7) as median_next
+        median(above_left) filter (where steps_after between 0 and 7) as median_next,
+        avg(residual * residual) filter (where steps_after < 0) as left_variance
     from residuals
     group by series
 ),
@@ -222,6 +223,7 @@ corrected as (
         middles.is_unpaired,
         best.*,
         leftover.median_next,
+        leftover.left_variance,
         sides.raw_effect,
         sides.adjusted_after - middles.middle - best.left_level as mean_after,
         sides.stack_level,
@@ -266,6 +268,7 @@ deflated as (
                         else floor_inflation
                     end
                     * excess_inflation(own_autocorrelation, floor_autocorrelation, n)
+                    * coupled_inflation(left_variance)
             else prior_inflation() * ar_inflation(own_autocorrelation)
         end as inflation
     from corrected
@@ -274,7 +277,7 @@ deflated as (
 tested_f as (
     select
         *,
-        (sse_flat - sse) / (sse / (n - 2)) as f
+        (sse_flat - sse) / residual_variance(sse, n) as f
     from deflated
 )
 

@@ -130,7 +130,7 @@ split_fits as (
 compared as (
     select
         *,
-        (sse - min(sse) over whole) / (min(sse) over whole / (n - 2) * inflation) as lr
+        (sse - min(sse) over whole) / (residual_variance(min(sse) over whole, n) * inflation) as lr
     from split_fits
     window whole as (partition by pair_id, metric_id, step_axis, shape)
 ),

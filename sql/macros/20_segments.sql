@@ -10,9 +10,14 @@ greatest(
     1e-9 * squares + 1e-300
 );
 
+-- What a fit leaves over for each step, in units of the noise that the weights were made of. Runs that still move as
+-- one leave next to nothing, which would make any difference look large once they part: half of the noise counts.
+create or replace macro residual_variance(sse, n) as greatest(sse / (n - 2), 0.5);
+
 -- The two-segment statistic of that split.
 create or replace macro split_f(left_weight, left_sum, weight, total, squares, n) as
-((squares - total * total / weight) / weighted_sse(left_weight, left_sum, weight, total, squares) - 1.0) * (n - 2);
+(squares - total * total / weight - weighted_sse(left_weight, left_sum, weight, total, squares))
+/ residual_variance(weighted_sse(left_weight, left_sum, weight, total, squares), n);
 
 -- Upper tail of the largest F over the possible splits of n independent values (James, James and Siegmund 1987),
 -- after F has been turned into the likelihood ratio of a change of level.

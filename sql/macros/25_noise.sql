@@ -10,7 +10,7 @@ case
         then 1.4826 * list_median(list_transform(deltas, lambda x: abs(x - list_median(deltas))))
 end;
 
--- Variance of the logit of a share of n yes-or-no samples, by the delta method: the constant of that scale is 1 / (2 n).
+-- Variance of the logit of a share of n yes-or-no samples, by the delta method; the constant of the scale is 1 / (2 n).
 create or replace macro share_variance(share, constant) as
 2.0 * constant / ((least(greatest(share, 0.0), 1.0) + constant) * (1.0 - least(greatest(share, 0.0), 1.0) + constant));
 

@@ -26,6 +26,12 @@ create or replace macro inflation_of_replicates(mean_f, autocorrelation, degrees
     1.0
 );
 
+-- Runs that moved as one up to the split have no level of their own before it: where they part, they part for good, to
+-- a level that the replicates can't foretell. Such a split needs twice the statistic. Left of it the
+-- fit leaves less than a tenth of the noise, in units of its variance.
+create or replace macro coupled_inflation(left_variance) as
+case when left_variance < 0.1 then 2.0 else 1.0 end;
+
 -- Effect, in sigma of the difference of two equal runs, below which a change is taken for wandering.
 -- It is wider where the candidate's stack has no replicates, and one sigma for an effect of five practical limits.
 create or replace macro noise_gate(is_one_sided, is_large) as
