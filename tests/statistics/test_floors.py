@@ -40,7 +40,6 @@ def of_jumps(values) -> float:
     return 1.4826 * float(np.median(np.abs(np.diff(values)))) / np.sqrt(2)
 
 
-
 def test_runs_that_start_as_one_are_measured_by_their_steps():
     rng = RNG(1)
     size = np.minimum(1e-6 * np.exp(0.4 * np.arange(80)), 0.05)
