@@ -9,6 +9,7 @@ its name or identifier.
 
 import sqlite3
 import sys
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,7 +27,7 @@ NAME = "mlflow"
 SYSTEM_AXIS = "system"
 
 _LARGEST = sys.float_info.max
-_COLUMN_TYPES = ({str}, {float, int}, {float, int}, {int})  # key, value, timestamp, step
+_COLUMN_TYPES = ({bytes}, {float, int}, {float, int}, {int})  # key, value, timestamp, step
 _FETCH = 50_000
 _STATUS = {
     "FINISHED": "finished",
@@ -78,8 +79,8 @@ def proof(log: LogFile) -> str:
     """
     with connect(log.path) as con:
         sums = con.execute(
-            "select count(*), sum(rowid), sum(step), sum(timestamp), sum(is_nan), sum(length(key)), total(value) from "
-            "(select rowid, * from metrics where run_uuid = ? and rowid <= ? order by rowid)",
+            "select count(*), sum(rowid), sum(step), sum(timestamp), sum(is_nan), total(value) from metrics "
+            "where run_uuid = ? and rowid <= ?",
             (_chosen(con, log)[0], log.since.offset),
         ).fetchone()
     return repr(sums)
@@ -100,8 +101,8 @@ def _scan_sqlite(log: LogFile) -> Iterator[Draft]:
         params = con.execute("select key, value from params where run_uuid = ?", (run,)).fetchall()
         draft.metadata.update(metadata.from_config(dict(params)))
         rows = con.execute(
-            "select key, value, timestamp, step, is_nan, rowid from metrics where run_uuid = ? and rowid > ? "
-            "order by rowid",
+            "select cast(key as blob), value, timestamp, step, is_nan, rowid from metrics "
+            "where run_uuid = ? and rowid > ? order by rowid",
             (run, log.since.offset),
         )
         last = log.since.offset
@@ -116,33 +117,40 @@ def _scan_sqlite(log: LogFile) -> Iterator[Draft]:
 def _add_batch(draft: Draft, batch: list[tuple], source: str) -> None:
     """Append rows of the table metrics; the columns are moved whole, exceptions are set right one by one."""
     columns = tuple(zip(*batch, strict=True))
-    if not all(set(map(type, column)) <= kinds for column, kinds in zip(columns, _COLUMN_TYPES, strict=False)):
-        for row in (row for row in batch if not _is_sound(row)):
-            draft.issue((source, row[5]), "a row of the table metrics holds no number, step or time", str(row[:5]), 1)
-        batch = [row for row in batch if _is_sound(row)]
-        if not batch:
-            return
-        columns = tuple(zip(*batch, strict=True))
-    names, values, times, steps, nan_flags, rowids = columns
+    try:
+        doubles = array("d", columns[1]), array("d", columns[2])
+        integers = array("q", columns[3]), array("q", columns[5])
+    except (TypeError, OverflowError):
+        sound = [row for row in batch if _is_sound(row)]
+        if len(sound) == len(batch):
+            raise
+        for row in batch:
+            if not _is_sound(row):
+                shown = str((text_of(row[0] or b""), *row[1:5]))
+                draft.issue((source, row[5]), "a row of the table metrics holds no number, step or time", shown, 1)
+        if sound:
+            _add_batch(draft, sound, source)
+        return
+    names, nan_flags = columns[0], columns[4]
+    stored, times = (np.frombuffer(column, dtype=np.float64) for column in doubles)
+    step, position = (np.frombuffer(column, dtype=np.int64) for column in integers)
     first = len(draft)
-    codes = {name: draft.code(name) for name in dict.fromkeys(names)}
+    codes = {name: draft.code(text_of(name or b"")) for name in dict.fromkeys(names)}
     coded = np.fromiter(map(codes.__getitem__, names), dtype=np.int32, count=len(names))
     main, system = (draft.axes.setdefault(axis, len(draft.axes)) for axis in (DEFAULT_STEP_AXIS, SYSTEM_AXIS))
     by_code = np.full(len(draft.names), main, dtype=np.int32)
-    by_code[[code for name, code in codes.items() if name.startswith("system/")]] = system
-    stored = np.array(values, dtype=np.float64)
+    by_code[[code for name, code in codes.items() if (name or b"").startswith(b"system/")]] = system
     flagged = np.array(nan_flags, dtype=bool)
     value = np.where(flagged, np.nan, stored)
     value[stored >= _LARGEST], value[stored <= -_LARGEST] = np.inf, -np.inf
-    wall_time = np.array(times, dtype=np.float64) / 1000.0
-    position, step = np.array(rowids, dtype=np.int64), np.array(steps, dtype=np.int64)
-    draft.add_columns(coded, step, value, position, wall_time, source, by_code[coded])
+    draft.add_columns(coded, step, value, position, times / 1000.0, source, by_code[coded])
     for at in np.flatnonzero(~np.isfinite(value)).tolist():
         draft.raw[first + at] = "is_nan" if flagged[at] else repr(float(stored[at]))
 
 
 def _is_sound(row: tuple) -> bool:
-    return all(type(cell) in kinds for cell, kinds in zip(row, _COLUMN_TYPES, strict=False))
+    fits = all(type(cell) in kinds for cell, kinds in zip(row, _COLUMN_TYPES, strict=False))
+    return fits and -(2**63) <= row[3] < 2**63
 
 
 def _run_folders(path: Path) -> list[Path]:
