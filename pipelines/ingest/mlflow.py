@@ -28,7 +28,7 @@ SYSTEM_AXIS = "system"
 
 _LARGEST = sys.float_info.max
 _COLUMN_TYPES = ({bytes}, {float, int}, {float, int}, {int})  # key, value, timestamp, step
-_FETCH = 50_000
+_FETCH = 2_000
 _STATUS = {
     "FINISHED": "finished",
     "RUNNING": "running",
@@ -75,11 +75,13 @@ def scan(log: LogFile) -> Iterator[Draft]:
 def proof(log: LogFile) -> str:
     """Return what the rows before the mark are recognised by.
 
-    MLflow only adds rows. A deleted, replaced or reordered one changes their number or one of the sums.
+    MLflow only adds rows. A deleted, replaced or reordered one changes their number or one of the sums
+    (of the lower 32 bits: SQLite refuses sums beyond 64).
     """
     with connect(log.path) as con:
         sums = con.execute(
-            "select count(*), sum(rowid), sum(step), sum(timestamp), sum(is_nan), total(value) from metrics "
+            "select count(*), sum(rowid), sum(step & 4294967295), sum(timestamp & 4294967295), "
+            "sum(is_nan), total(value) from metrics "
             "where run_uuid = ? and rowid <= ?",
             (_chosen(con, log)[0], log.since.offset),
         ).fetchone()

@@ -53,7 +53,7 @@ def proof(log: LogFile) -> str:
     with connect(log.path) as con:
         key, run = _chosen(con, log)
         sums = con.execute(
-            f"select count(*), sum(rowid), sum(step), sum(length(metrics)), min(timestamp), max(timestamp) "
+            "select count(*), sum(rowid), sum(step & 4294967295), sum(length(metrics)), min(timestamp), max(timestamp) "
             f"from metrics where {key} = ? and rowid <= ?",
             (run, log.since.offset),
         ).fetchone()

@@ -169,6 +169,13 @@ def test_a_truncated_or_rewritten_log_is_read_whole(name: str, tmp_path: Path) -
         same_as_at_once(lake, log, outcome)
 
 
+def test_sums_of_a_store_may_be_large(tmp_path: Path) -> None:
+    """SQLite refuses sums beyond 64 bits: those of the times of eight million rows are."""
+    log, lake = tmp_path / "mlflow.db", Lake(tmp_path / "lake")
+    encode.mlflow(log, {"r": [("a", 1.0, 2**62 + at, False) for at in range(9)]})
+    assert lake.take_in(log).point_count == 9
+
+
 def test_a_store_that_is_a_folder_is_read_whole(tmp_path: Path) -> None:
     log, lake = tmp_path / "mlruns", Lake(tmp_path / "lake")
     metrics = log / "1/abc/metrics"
