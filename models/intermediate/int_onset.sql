@@ -59,10 +59,19 @@ series as (
             and drifted.step_axis = deltas.step_axis
 ),
 
-centred as (
+-- The step is dated on the values of the fit, with outliers drawn in hard; that would bend a ramp into a step, so
+-- shapes are told on values that keep more of their size.
+drawn as (
     select
         *,
+        'hard' as drawing,
         drawn_in(adjusted_delta - middle, width) as d
+    from series
+    union all by name
+    select
+        *,
+        'gently' as drawing,
+        drawn_in_gently(adjusted_delta - middle, width) as d
     from series
 ),
 
@@ -71,7 +80,7 @@ running as (
         *,
         row_number() over along as k,
         count(*) over whole as n,
-        lead(step) over (partition by pair_id, metric_id, step_axis order by step) as next_step,
+        lead(step) over (partition by pair_id, metric_id, step_axis, drawing order by step) as next_step,
         sum(w) over whole as weight,
         sum(w * d) over whole as total,
         sum(w * d * d) over whole as squares,
@@ -80,14 +89,14 @@ running as (
         sum(w * t * t) over whole - sum(w * t * t) over along as right_tt,
         sum(w * d) over whole - sum(w * d) over along as right_d,
         sum(w * t * d) over whole - sum(w * t * d) over along as right_td
-    from centred
+    from drawn
     window
         along as (
-            partition by pair_id, metric_id, step_axis
+            partition by pair_id, metric_id, step_axis, drawing
             order by step
             rows unbounded preceding
         ),
-        whole as (partition by pair_id, metric_id, step_axis)
+        whole as (partition by pair_id, metric_id, step_axis, drawing)
 ),
 
 -- Sums of x = max(0, time since the k-th step), the regressor of a hinge.
@@ -110,7 +119,7 @@ split_fits as (
         next_step,
         n,
         inflation,
-        'step' as shape,
+        case when drawing = 'hard' then 'step' else 'gentle step' end as shape,
         weighted_sse(weight - right_w, total - right_d, weight, total, squares) as sse
     from hinged
     union all by name
@@ -125,6 +134,7 @@ split_fits as (
         squares - total * total / weight
         - pow(sxd - sx * total / weight, 2) / greatest(sxx - sx * sx / weight, 1e-12) as sse
     from hinged
+    where drawing = 'gently'
 ),
 
 compared as (
@@ -153,7 +163,7 @@ candidates as (
 
 steps as (
     select * from candidates
-    where shape = 'step'
+    where shape = 'gentle step'
 ),
 
 ramps as (
@@ -172,8 +182,8 @@ after as (
         ntile(3) over (partition by pair_id, metric_id, step_axis order by step) as third,
         adjusted_delta - middle as excess,
         effect
-    from centred
-    where step >= step_onset
+    from drawn
+    where drawing = 'gently' and step >= step_onset
 ),
 
 lagged as (
@@ -212,7 +222,7 @@ before_levels as (
         metric_id,
         step_axis,
         median(adjusted_delta - middle) as before_level
-    from centred
+    from series
     where step < step_onset
     group by pair_id, metric_id, step_axis
 ),

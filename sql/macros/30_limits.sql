@@ -44,6 +44,7 @@ create or replace macro noise_at_step(variance, plateau) as greatest(variance, 0
 -- A value that is further from the middle than so many sigma counts as just so far: one spike is no change of level,
 -- and noise with heavy tails tests like any other.
 create or replace macro drawn_in(x, sigma) as least(greatest(x, -2.5 * sigma), 2.5 * sigma);
+create or replace macro drawn_in_gently(x, sigma) as least(greatest(x, -6.0 * sigma), 6.0 * sigma);
 
 -- A change of time that counts: the medians before and after are 25% apart, and their difference is still 15% when
 -- two of its standard errors are taken off. Slow spells of a shared machine reach 30% for some 15 steps, so both
