@@ -133,7 +133,7 @@ interval as (
             and candidates.step_axis = chosen.step_axis
     where
         (case when chosen.shape = 'rise' then candidates.sse_rise else candidates.sse_scale end - chosen.sse)
-        <= 7.35 * greatest(chosen.sse, 1e-12) / (chosen.n - 2)
+        <= interval_limit() * greatest(chosen.sse, 1e-12) / (chosen.n - 2)
     group by candidates.pair_id, candidates.metric_id, candidates.step_axis
 )
 

@@ -270,7 +270,14 @@ deflated as (
                     * excess_inflation(own_autocorrelation, floor_autocorrelation, n)
                     * coupled_inflation(left_variance)
             else prior_inflation() * ar_inflation(own_autocorrelation)
-        end as inflation
+        end as inflation,
+        case
+            when effective_size > 0
+                then
+                    interval_inflation_of_replicates(floor_inflation)
+                    * excess_inflation(own_autocorrelation, floor_autocorrelation, n)
+            else interval_inflation_alone(own_autocorrelation)
+        end as interval_inflation
     from corrected
 ),
 
@@ -290,6 +297,7 @@ select
     onset_step,  -- first step after the change
     f,  -- two-segment statistic
     inflation,  -- what the statistic is divided by before it is judged
+    interval_inflation,  -- the same for the likelihood ratios of an interval
     f / inflation as statistic,  -- the statistic that is judged
     largest_f_p(f / inflation, n) as p_value,  -- its upper tail under no change
     right_level - left_level as effect,  -- change of level on the comparison scale

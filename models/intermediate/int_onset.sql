@@ -39,7 +39,7 @@ series as (
         deltas.width,
         1.0 / (deltas.sigma * deltas.sigma) as w,
         fits.k as split,
-        fits.inflation,
+        fits.interval_inflation,
         fits.effect,
         fits.onset_step as step_onset,
         deltas.step - min(deltas.step) over (
@@ -118,7 +118,7 @@ split_fits as (
         step_axis,
         next_step,
         n,
-        inflation,
+        interval_inflation,
         case when drawing = 'hard' then 'step' else 'gentle step' end as shape,
         weighted_sse(weight - right_w, total - right_d, weight, total, squares) as sse
     from hinged
@@ -129,7 +129,7 @@ split_fits as (
         step_axis,
         next_step,
         n,
-        inflation,
+        interval_inflation,
         'ramp' as shape,
         squares - total * total / weight
         - pow(sxd - sx * total / weight, 2) / greatest(sxx - sx * sx / weight, 1e-12) as sse
@@ -140,7 +140,7 @@ split_fits as (
 compared as (
     select
         *,
-        (sse - min(sse) over whole) / (residual_variance(min(sse) over whole, n) * inflation) as lr
+        (sse - min(sse) over whole) / (residual_variance(min(sse) over whole, n) * interval_inflation) as lr
     from split_fits
     window whole as (partition by pair_id, metric_id, step_axis, shape)
 ),
@@ -154,8 +154,8 @@ candidates as (
         any_value(n) as n,
         min(sse) as sse,
         arg_min(next_step, sse) as onset_step,
-        min(next_step) filter (where lr <= 7.35) as onset_step_low,
-        max(next_step) filter (where lr <= 7.35) as onset_step_high,
+        min(next_step) filter (where lr <= interval_limit()) as onset_step_low,
+        max(next_step) filter (where lr <= interval_limit()) as onset_step_high,
         list(struct_pack(step := next_step, lr := lr) order by next_step) filter (where lr <= 30.0) as profile
     from compared
     group by pair_id, metric_id, step_axis, shape

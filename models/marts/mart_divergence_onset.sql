@@ -65,6 +65,7 @@ first_diff as (
         null::double as sigma,
         null::boolean as is_unpaired,
         null::double as inflation,
+        null::double as interval_inflation,
         first_difference is not null as is_confirmed
     from differences
     where n > 0
@@ -103,6 +104,7 @@ decouple as (
         null::double as sigma,
         null::boolean as is_unpaired,
         null::double as inflation,
+        null::double as interval_inflation,
         is_event as is_confirmed
     from decoupled
 ),
@@ -136,6 +138,7 @@ drift as (
         levels.sigma,
         levels.is_unpaired,
         levels.inflation,
+        levels.interval_inflation,
         tests.is_confirmed
     from levels
     inner join tests
@@ -184,6 +187,7 @@ select
     onsets.sigma,  -- noise of one step on the comparison scale, once the runs are apart
     onsets.is_unpaired,  -- judged by the noise of unpaired runs from some step on, since the data were not the same
     onsets.inflation,  -- what the two-segment statistic was divided by for wandering and autocorrelation
+    onsets.interval_inflation,  -- what the likelihood ratios of the interval were divided by
     onsets.statistic,  -- the statistic that was judged, after that division
     onsets.threshold,  -- limit of the statistic at 1% for a single metric
     onsets.doubling_steps,  -- steps in which the difference doubled while it grew
