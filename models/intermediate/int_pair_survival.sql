@@ -20,17 +20,31 @@ runs as (
     from dim_run
 ),
 
-onsets as (
+first_drift as (
     select
         pair_id,
-        category,
-        onset_kind,
-        onset_step,
-        onset_step_low,
-        onset_step_high,
-        censored_at
-    from mart_divergence_onset
-    where causal_tier < 9 and onset_kind in ('drift', 'decouple')
+        metric_id,
+        step_axis,
+        rank
+    from mart_first_drift
+),
+
+-- The least of many uncertain steps lies too early, so a drift counts from the metric that is ranked first.
+onsets as (
+    select
+        onsets.pair_id,
+        onsets.category,
+        onsets.onset_kind,
+        onsets.onset_step,
+        onsets.onset_step_low,
+        onsets.onset_step_high,
+        case onsets.onset_kind when 'drift' then first_drift.rank else onsets.onset_step end as place
+    from mart_divergence_onset as onsets
+    left join first_drift
+        on
+            onsets.pair_id = first_drift.pair_id and onsets.metric_id = first_drift.metric_id
+            and onsets.step_axis = first_drift.step_axis
+    where onsets.causal_tier < 9 and onsets.onset_kind in ('drift', 'decouple')
 ),
 
 differences as (
@@ -55,9 +69,9 @@ grouped as (
         pair_id,
         category as metric_group,
         onset_kind,
-        min(onset_step) as onset_step,
-        arg_min(onset_step_low, onset_step) as onset_step_low,
-        arg_min(onset_step_high, onset_step) as onset_step_high
+        arg_min(onset_step, place) as onset_step,
+        arg_min(onset_step_low, place) as onset_step_low,
+        arg_min(onset_step_high, place) as onset_step_high
     from onsets
     group by pair_id, category, onset_kind
     union all
@@ -65,9 +79,9 @@ grouped as (
         pair_id,
         'all' as metric_group,
         onset_kind,
-        min(onset_step) as onset_step,
-        arg_min(onset_step_low, onset_step) as onset_step_low,
-        arg_min(onset_step_high, onset_step) as onset_step_high
+        arg_min(onset_step, place) as onset_step,
+        arg_min(onset_step_low, place) as onset_step_low,
+        arg_min(onset_step_high, place) as onset_step_high
     from onsets
     group by pair_id, onset_kind
 ),
