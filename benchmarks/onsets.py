@@ -1,9 +1,12 @@
 """How long the onsets of many series take, against one bare window pass over the same rows.
 
-`python -m benchmarks.onsets` times the shipped model of the level fit on 100,000 series of 200 steps.
+`python -m benchmarks.onsets` times the shipped models from the level fit to the dated onsets, on 100,000 series of 200
+steps, a tenth of which change level. Bare pass and models take turns; the median of the ratios is printed.
 """
 
 import argparse
+import resource
+import statistics
 import time
 
 import duckdb
@@ -12,6 +15,7 @@ from warehouse.project import load_project
 from warehouse.schema import apply_macros, apply_schema, macro_files, schema_files
 from warehouse.settings import project_folder
 
+MODELS = ("int_level_fit", "int_drift_test", "int_onset")
 BARE_PASS = """
 select max(total) from (
     select sum(adjusted_delta) over (
@@ -53,7 +57,7 @@ def fill(con: duckdb.DuckDBPyConnection, series: int, steps: int) -> None:
         shifted as (select s, t, z + case when s % 10 = 0 and t > 120 then 2 else 0 end as d from noise)
         select s // 100 as pair_id, s % 100 as metric_id, 'step' as step_axis, t as step, d as adjusted_delta,
             d as delta, d as scaled_delta, 1.0::double as baseline_value, 1.0::double as sigma,
-            1.0::double as local_sigma, true as is_comparable
+            1.0::double as local_sigma, true as is_comparable, 'local' as floor_source, false as is_unpaired
         from shifted
         """
     )
@@ -66,20 +70,26 @@ def fill(con: duckdb.DuckDBPyConnection, series: int, steps: int) -> None:
         )
         """
     )
+    con.execute(
+        "create table int_start_offset (pair_id bigint, metric_id bigint, step_axis varchar, is_material boolean)"
+    )
 
 
-def measure(series: int, steps: int) -> tuple[float, float, int]:
-    """Return the seconds of the bare pass, those of the level fit, and how many onsets lie where they should."""
+def measure(series: int, steps: int, repeats: int) -> tuple[list[tuple[float, float]], int]:
+    """Return the seconds of bare pass and models in each repeat, and how many onsets lie where they should."""
     project = load_project(project_folder("models"), schema_files(), macro_files())
     con = duckdb.connect()
     fill(con, series, steps)
-    bare = min(_timed(con, BARE_PASS) for _ in range(3))
-    fit = _timed(con, f"create table int_level_fit as\n{project.model('int_level_fit').sql}")
+    times = []
+    for _ in range(repeats):
+        bare = _timed(con, BARE_PASS)
+        models = sum(_timed(con, f"create or replace table {m} as\n{project.model(m).sql}") for m in MODELS)
+        times.append((bare, models))
     row = con.execute(
-        "select count(*) from int_level_fit where metric_id % 10 = 0 and onset_step between 118 and 124"
+        "select count(*) from int_onset where metric_id % 10 = 0 and onset_step between 118 and 124"
     ).fetchone()
     con.close()
-    return bare, fit, row[0] if row else 0
+    return times, row[0] if row else 0
 
 
 def _timed(con: duckdb.DuckDBPyConnection, sql: str) -> float:
@@ -93,11 +103,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--series", type=int, default=100_000)
     parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
-    bare, fit, found = measure(arguments.series, arguments.steps)
+    times, found = measure(arguments.series, arguments.steps, arguments.repeats)
+    for bare, models in times:
+        print(f"bare pass {bare:.1f} s, fit, tests and onsets {models:.1f} s, ratio {models / bare:.2f}")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"{arguments.series} series of {arguments.steps} steps: bare pass {bare:.1f} s, level fit {fit:.1f} s, "
-        f"ratio {fit / bare:.1f}; {found} of {arguments.series // 10} shifts within 3 steps"
+        f"{arguments.series} series of {arguments.steps} steps: median ratio "
+        f"{statistics.median(models / bare for bare, models in times):.2f}, peak {peak:.0f} MB; "
+        f"{found} of {arguments.series // 10} shifts dated within 3 steps"
     )
 
 

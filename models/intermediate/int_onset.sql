@@ -11,7 +11,7 @@ with drifted as (
     where is_drift
 ),
 
-fits as (
+levels as (
     select * from int_level_fit
 ),
 
@@ -28,167 +28,203 @@ deltas as (
     where is_comparable and sigma > 0
 ),
 
--- The same winsorised values and weights as in the fit of the step.
-series as (
+-- What follows is sorted by step again and again: a number for the series keeps the rows narrow.
+fits as materialized (
     select
-        deltas.pair_id,
-        deltas.metric_id,
-        deltas.step_axis,
+        row_number() over () as series,
+        levels.*
+    from drifted
+    inner join levels
+        on
+            drifted.pair_id = levels.pair_id and drifted.metric_id = levels.metric_id
+            and drifted.step_axis = levels.step_axis
+),
+
+numbered as (
+    select
+        fits.series,
         deltas.step,
         deltas.adjusted_delta,
         deltas.width,
-        1.0 / (deltas.sigma * deltas.sigma) as w,
-        fits.k as split,
-        fits.interval_inflation,
-        fits.effect,
-        fits.onset_step as step_onset,
-        deltas.step - min(deltas.step) over (
-            partition by deltas.pair_id, deltas.metric_id, deltas.step_axis
-        ) as t,
-        median(deltas.adjusted_delta) over (
-            partition by deltas.pair_id, deltas.metric_id, deltas.step_axis
-        ) as middle
-    from drifted
-    inner join fits
-        on
-            drifted.pair_id = fits.pair_id and drifted.metric_id = fits.metric_id
-            and drifted.step_axis = fits.step_axis
+        1.0 / (deltas.sigma * deltas.sigma) as w
+    from fits
     inner join deltas
         on
-            drifted.pair_id = deltas.pair_id and drifted.metric_id = deltas.metric_id
-            and drifted.step_axis = deltas.step_axis
+            fits.pair_id = deltas.pair_id and fits.metric_id = deltas.metric_id
+            and fits.step_axis = deltas.step_axis
+),
+
+origins as (
+    select
+        series,
+        min(step) as first_step,
+        max(step) as last_step,
+        median(adjusted_delta) as middle
+    from numbered
+    group by series
+),
+
+centred as (
+    select
+        numbered.series,
+        numbered.step,
+        numbered.step - origins.first_step as t,
+        numbered.w,
+        numbered.width,
+        numbered.adjusted_delta - origins.middle as excess
+    from numbered
+    inner join origins on numbered.series = origins.series
 ),
 
 -- The step is dated on the values of the fit, with outliers drawn in hard; that would bend a ramp into a step, so
 -- shapes are told on values that keep more of their size.
 drawn as (
     select
-        *,
-        'hard' as drawing,
-        drawn_in(adjusted_delta - middle, width) as d
-    from series
+        series,
+        true as is_hard,
+        step,
+        t,
+        w,
+        drawn_in(excess, width) as d
+    from centred
     union all by name
     select
-        *,
-        'gently' as drawing,
-        drawn_in_gently(adjusted_delta - middle, width) as d
-    from series
+        series,
+        false as is_hard,
+        step,
+        t,
+        w,
+        drawn_in_gently(excess, width) as d
+    from centred
+),
+
+totals as (
+    select
+        series,
+        is_hard,
+        count(*) as n,
+        sum(w) as weight,
+        sum(w * d) as total,
+        sum(w * d * d) as squares,
+        sum(w * t) as weight_t,
+        sum(w * t * t) as weight_tt,
+        sum(w * t * d) as total_t
+    from drawn
+    group by series, is_hard
 ),
 
 running as (
     select
-        *,
+        series,
+        is_hard,
+        t,
         row_number() over along as k,
-        count(*) over whole as n,
-        lead(step) over (partition by pair_id, metric_id, step_axis, drawing order by step) as next_step,
-        sum(w) over whole as weight,
-        sum(w * d) over whole as total,
-        sum(w * d * d) over whole as squares,
-        sum(w) over whole - sum(w) over along as right_w,
-        sum(w * t) over whole - sum(w * t) over along as right_t,
-        sum(w * t * t) over whole - sum(w * t * t) over along as right_tt,
-        sum(w * d) over whole - sum(w * d) over along as right_d,
-        sum(w * t * d) over whole - sum(w * t * d) over along as right_td
+        lead(step) over (partition by series, is_hard order by step) as next_step,
+        sum(w) over along as left_w,
+        sum(w * d) over along as left_d,
+        sum(w * t) over along as left_t,
+        sum(w * t * t) over along as left_tt,
+        sum(w * t * d) over along as left_td
     from drawn
-    window
-        along as (
-            partition by pair_id, metric_id, step_axis, drawing
-            order by step
-            rows unbounded preceding
-        ),
-        whole as (partition by pair_id, metric_id, step_axis, drawing)
+    window along as (
+        partition by series, is_hard
+        order by step
+        rows unbounded preceding
+    )
 ),
 
 -- Sums of x = max(0, time since the k-th step), the regressor of a hinge.
 hinged as (
     select
-        *,
-        right_t - t * right_w as sx,
-        right_tt - 2.0 * t * right_t + t * t * right_w as sxx,
-        right_td - t * right_d as sxd
+        running.series,
+        running.is_hard,
+        running.next_step,
+        running.left_w,
+        running.left_d,
+        totals.n,
+        totals.weight,
+        totals.total,
+        totals.squares,
+        totals.weight_t - running.left_t - running.t * (totals.weight - running.left_w) as sx,
+        totals.weight_tt - running.left_tt - 2.0 * running.t * (totals.weight_t - running.left_t)
+        + running.t * running.t * (totals.weight - running.left_w) as sxx,
+        totals.total_t - running.left_td - running.t * (totals.total - running.left_d) as sxd
     from running
-    where k between shortest_segment(n) and n - shortest_segment(n)
+    inner join totals on running.series = totals.series and running.is_hard = totals.is_hard
+    where running.k between shortest_segment(totals.n) and totals.n - shortest_segment(totals.n)
 ),
 
 -- Squares left over by a step and by a hinge, at each split.
 split_fits as (
     select
-        pair_id,
-        metric_id,
-        step_axis,
+        series,
         next_step,
         n,
-        interval_inflation,
-        case when drawing = 'hard' then 'step' else 'gentle step' end as shape,
-        weighted_sse(weight - right_w, total - right_d, weight, total, squares) as sse
+        case when is_hard then 'step' else 'gentle step' end as shape,
+        weighted_sse(left_w, left_d, weight, total, squares) as sse
     from hinged
     union all by name
     select
-        pair_id,
-        metric_id,
-        step_axis,
+        series,
         next_step,
         n,
-        interval_inflation,
         'ramp' as shape,
         squares - total * total / weight
         - pow(sxd - sx * total / weight, 2) / greatest(sxx - sx * sx / weight, 1e-12) as sse
     from hinged
-    where drawing = 'gently'
+    where not is_hard
+),
+
+best as (
+    select
+        series,
+        shape,
+        any_value(n) as n,
+        min(sse) as sse,
+        arg_min(next_step, sse) as onset_step
+    from split_fits
+    group by series, shape
 ),
 
 compared as (
     select
-        *,
-        (sse - min(sse) over whole) / (residual_variance(min(sse) over whole, n) * interval_inflation) as lr
+        split_fits.series,
+        split_fits.shape,
+        split_fits.next_step,
+        (split_fits.sse - best.sse) / (residual_variance(best.sse, best.n) * fits.interval_inflation) as lr
     from split_fits
-    window whole as (partition by pair_id, metric_id, step_axis, shape)
+    inner join best on split_fits.series = best.series and split_fits.shape = best.shape
+    inner join fits on split_fits.series = fits.series
+    where split_fits.shape <> 'gentle step'
 ),
 
-candidates as (
+intervals as (
     select
-        pair_id,
-        metric_id,
-        step_axis,
+        series,
         shape,
-        any_value(n) as n,
-        min(sse) as sse,
-        arg_min(next_step, sse) as onset_step,
         min(next_step) filter (where lr <= interval_limit()) as onset_step_low,
         max(next_step) filter (where lr <= interval_limit()) as onset_step_high,
-        list(struct_pack(step := next_step, lr := lr) order by next_step) filter (where lr <= 30.0) as profile
+        list(struct_pack(step := next_step, lr := lr) order by next_step) as profile
     from compared
-    group by pair_id, metric_id, step_axis, shape
+    where lr <= 30.0
+    group by series, shape
 ),
 
-steps as (
-    select * from candidates
-    where shape = 'gentle step'
-),
-
-ramps as (
-    select * from candidates
-    where shape = 'ramp'
-),
-
--- What the values do after the step, less their own mean: does it come back with a period?
+-- What the values do after the step, less their own mean: do they come back with a period?
 after as (
     select
-        pair_id,
-        metric_id,
-        step_axis,
-        step,
-        d - avg(d) over (partition by pair_id, metric_id, step_axis) as r,
-        ntile(3) over (partition by pair_id, metric_id, step_axis order by step) as third,
-        adjusted_delta - middle as excess,
-        effect
+        drawn.series,
+        drawn.step,
+        drawn.d - avg(drawn.d) over (partition by drawn.series) as r
     from drawn
-    where drawing = 'gently' and step >= step_onset
+    inner join fits on drawn.series = fits.series
+    where not drawn.is_hard and drawn.step >= fits.onset_step
 ),
 
 lagged as (
     select
-        *,
+        series,
+        r,
         lag(r, 1) over along as r1,
         lag(r, 2) over along as r2,
         lag(r, 3) over along as r3,
@@ -198,76 +234,52 @@ lagged as (
         lag(r, 8) over along as r8
     from after
     window along as (
-        partition by pair_id, metric_id, step_axis
+        partition by series
         order by step
     )
 ),
 
 repeating as (
     select
-        pair_id,
-        metric_id,
-        step_axis,
+        series,
         count(*) as n_after,
         sum(r * r1) / nullif(sum(r * r), 0.0) as lag1,
         greatest(sum(r * r2), sum(r * r3), sum(r * r4), sum(r * r5), sum(r * r6), sum(r * r8))
         / nullif(sum(r * r), 0.0) as best_lag
     from lagged
-    group by pair_id, metric_id, step_axis
+    group by series
 ),
 
-before_levels as (
+-- Levels before the step and in the last third of what follows it.
+levels_around as (
     select
-        pair_id,
-        metric_id,
-        step_axis,
-        median(adjusted_delta - middle) as before_level
-    from series
-    where step < step_onset
-    group by pair_id, metric_id, step_axis
-),
-
-last_levels as (
-    select
-        pair_id,
-        metric_id,
-        step_axis,
-        median(excess) as last_level,
-        any_value(effect) as effect
-    from after
-    where third = 3
-    group by pair_id, metric_id, step_axis
+        centred.series,
+        median(centred.excess) filter (where centred.step < fits.onset_step) as before_level,
+        median(centred.excess) filter (
+            where centred.step >= fits.onset_step + (2.0 / 3.0) * (origins.last_step - fits.onset_step)
+        ) as last_level,
+        any_value(fits.effect) as effect
+    from centred
+    inner join fits on centred.series = fits.series
+    inner join origins on centred.series = origins.series
+    group by centred.series
 ),
 
 shaped as (
     select
-        steps.pair_id,
-        steps.metric_id,
-        steps.step_axis,
+        steps.series,
         case
             when repeating.n_after >= 16 and repeating.best_lag > 0.5 and repeating.best_lag > repeating.lag1 + 0.3
                 then 'sawtooth'
-            when (last_levels.last_level - before_levels.before_level) / last_levels.effect < 0.3 then 'spike'
+            when (levels_around.last_level - levels_around.before_level) / levels_around.effect < 0.3 then 'spike'
             when steps.n * ln(steps.sse / greatest(ramps.sse, 1e-300)) > 6.0 then 'ramp'
             else 'step'
         end as shape
-    from steps
-    inner join ramps
-        on
-            steps.pair_id = ramps.pair_id and steps.metric_id = ramps.metric_id
-            and steps.step_axis = ramps.step_axis
-    left join repeating
-        on
-            steps.pair_id = repeating.pair_id and steps.metric_id = repeating.metric_id
-            and steps.step_axis = repeating.step_axis
-    left join before_levels
-        on
-            steps.pair_id = before_levels.pair_id and steps.metric_id = before_levels.metric_id
-            and steps.step_axis = before_levels.step_axis
-    left join last_levels
-        on
-            steps.pair_id = last_levels.pair_id and steps.metric_id = last_levels.metric_id
-            and steps.step_axis = last_levels.step_axis
+    from best as steps
+    inner join best as ramps on steps.series = ramps.series and ramps.shape = 'ramp'
+    inner join repeating on steps.series = repeating.series
+    inner join levels_around on steps.series = levels_around.series
+    where steps.shape = 'gentle step'
 )
 
 select
@@ -275,19 +287,16 @@ select
     fits.metric_id,  -- the metric
     fits.step_axis,  -- which counter the step counts
     shaped.shape,  -- step, ramp, sawtooth or spike
-    candidates.onset_step,  -- first step after the change
-    candidates.onset_step_low,  -- lower end of its interval
-    candidates.onset_step_high,  -- upper end of its interval
-    candidates.profile,  -- likelihood ratio against the best split, of every onset step that counts
+    best.onset_step,  -- first step after the change
+    intervals.onset_step_low,  -- lower end of its interval
+    intervals.onset_step_high,  -- upper end of its interval
+    intervals.profile,  -- likelihood ratio against the best split, of every onset step that counts
     fits.statistic,  -- the statistic of the step
     fits.effect  -- change of level on the comparison scale
 from fits
-inner join shaped
+inner join shaped on fits.series = shaped.series
+inner join best
     on
-        fits.pair_id = shaped.pair_id and fits.metric_id = shaped.metric_id
-        and fits.step_axis = shaped.step_axis
-inner join candidates
-    on
-        fits.pair_id = candidates.pair_id and fits.metric_id = candidates.metric_id
-        and fits.step_axis = candidates.step_axis
-        and candidates.shape = case when shaped.shape = 'ramp' then 'ramp' else 'step' end
+        fits.series = best.series
+        and best.shape = case when shaped.shape = 'ramp' then 'ramp' else 'step' end
+inner join intervals on best.series = intervals.series and best.shape = intervals.shape
