@@ -4,7 +4,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from pipelines.ingest.registry import detect
+from pipelines.ingest.registry import read_log
 from tests.warehouse.padded_log import PREFIX, write_padded_log
 from tests.warehouse.rule_cases import XTUNER
 from tests.warehouse.small_star import add_run, points_of
@@ -27,9 +27,7 @@ def build(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def load_log(con: duckdb.DuckDBPyConnection, path: Path, name: str = "run") -> int:
-    reader = detect(path)
-    assert reader is not None
-    log = reader.read(path)
+    log = read_log(path)
     return add_run(con, CATALOG, log.points, name, log.framework, log.log_precision)
 
 
