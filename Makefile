@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test lint types unit install install-dev lock clean test-browser test-clients test-trackers test-bi docs generated scoreboard
+.PHONY: demo test lint types unit install install-dev lock clean test-slow test-browser test-clients test-trackers test-bi docs generated scoreboard
 
 demo: install
 	$(BIN)/firstdrift demo
@@ -23,7 +23,11 @@ types:
 	$(BIN)/pyright
 
 unit:
-	$(BIN)/pytest -q -m "not browser"
+	$(BIN)/pytest -q -m "not browser and not slow"
+
+# What takes long: the lab's known answers in every setting, kills at every point, a thousand logs, a search for secrets.
+test-slow: install-dev
+	$(BIN)/pytest -q -m "slow and not browser"
 
 # Opens the pages in headless Chromium, and Dagster on an instance that really runs; Debian and Ubuntu get the browser
 # and its driver here where they are absent.

@@ -10,6 +10,8 @@ import pytest
 
 from tests.integration.conftest import clean_environment, firstdrift, write_log
 
+pytestmark = pytest.mark.slow
+
 VALUES = [1.0 / (n + 1) for n in range(40)]
 
 

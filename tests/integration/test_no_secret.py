@@ -17,6 +17,8 @@ import yaml
 from tests.ingest import encode
 from tests.integration.conftest import firstdrift
 
+pytestmark = pytest.mark.slow
+
 MARK = "planted"
 TOKEN, MAIL, HOST = "sk-planted0123456789abcdef", "planted.person@example.com", "planted-host-17"
 USER, PATH, ADDRESS = "planted_user", "/home/planted_user/models/tiny", "https://planted:pw@planted.example.com/x"

@@ -12,6 +12,8 @@ import pytest
 from tests.conftest import PROJECT
 from tests.integration.conftest import clean_environment, firstdrift, write_log
 
+pytestmark = pytest.mark.slow
+
 LOGS = 1000
 
 

@@ -7,7 +7,7 @@ import textwrap
 import pyarrow as pa
 import pytest
 
-from pipelines.ingest.registry import detect
+from pipelines.ingest.registry import read_log
 from tests.warehouse.rule_cases import XTUNER
 from tests.warehouse.small_star import add_run, points_of
 from warehouse.catalog import load_catalog
@@ -94,9 +94,7 @@ def test_no_run_no_expectation(star):
 def test_the_lab_overflow_turns_red_and_its_neighbour_does_not(star, cases_dir):
     for run in ("npu_n0", "npu_ess_overflow_at60"):
         path = cases_dir / "lab" / f"{run}.jsonl.gz"
-        reader = detect(path)
-        assert reader is not None
-        log = reader.read(path)
+        log = read_log(path)
         add_run(star, CATALOG, log.points, run, log.framework)
     outcomes = [o for o in validate_profiles(profile(star), CATALOG) if not o.passed]
     assert [(o.metric, o.failures) for o in outcomes] == [
