@@ -9,19 +9,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-import pyarrow as pa
-
 from pipelines.ingest.base import LogError
 from pipelines.ingest.sources import head
 
 _SIGNATURE = b"SQLite format 3\0"
-
-
-_BATCH_ROWS = 65_536
-
-
-def _address(path: Path) -> str:
-    return f"file:{quote(str(path.resolve()))}?mode=ro"
 
 
 @contextmanager
@@ -31,34 +22,13 @@ def connect(path: Path) -> Iterator[sqlite3.Connection]:
     Raises:
         LogError: If SQLite finds it damaged.
     """
+    address = f"file:{quote(str(path.resolve()))}?mode=ro"
     try:
-        with closing(sqlite3.connect(_address(path), uri=True)) as con:
+        with closing(sqlite3.connect(address, uri=True)) as con:
             con.text_factory = lambda data: data.decode("utf-8", "replace")
             yield con
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise LogError(f"{path}: SQLite can't read this file ({error}); copy it anew, with its -wal file") from None
-
-
-def batches(path: Path, sql: str, *values: object) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a query as Arrow, made in C: an object a cell would cost most of the time of a long table.
-
-    Ends early before the first batch that holds a cell of another type than its column had so far.
-
-    Args:
-        path: The store; it is only read.
-        sql: The query, with a question mark for each value.
-        values: The values.
-    """
-    from adbc_driver_manager import Error
-    from adbc_driver_sqlite import StatementOptions, dbapi
-
-    with dbapi.connect(_address(path)) as con, con.cursor() as cursor:
-        cursor.adbc_statement.set_options(**{StatementOptions.BATCH_ROWS.value: str(_BATCH_ROWS)})
-        try:
-            cursor.execute(sql, values)
-            yield from cursor.fetch_record_batch()
-        except (Error, pa.ArrowException, OSError):
-            return
 
 
 def columns(path: Path, table: str) -> frozenset[str]:
