@@ -9,17 +9,17 @@ its name or identifier.
 
 import sqlite3
 import sys
-from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import yaml
 
 from pipelines.ingest import metadata
 from pipelines.ingest.draft import SLICE_POINTS, Draft, LogFile
 from pipelines.ingest.sources import Line, read_lines, text_of
-from pipelines.ingest.sqlite_store import choose, columns, connect
+from pipelines.ingest.sqlite_store import batches, choose, columns, connect
 from pipelines.ingest.text_number import from_text, whole_step
 from warehouse.contract import DEFAULT_STEP_AXIS
 
@@ -27,8 +27,23 @@ NAME = "mlflow"
 SYSTEM_AXIS = "system"
 
 _LARGEST = sys.float_info.max
+_SCHEMA = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.float64()),
+        ("timestamp", pa.int64()),
+        ("step", pa.int64()),
+        ("is_nan", pa.int64()),
+        ("rowid", pa.int64()),
+    ]
+)
+_NUMERIC = (np.float64, np.float64, np.int64, bool, np.int64)  # value, timestamp, step, is_nan, rowid
 _COLUMN_TYPES = ({bytes}, {float, int}, {float, int}, {int})  # key, value, timestamp, step
 _FETCH = 2_000
+_ROWS = (
+    "select cast(key as blob) as key, value, timestamp, step, is_nan, rowid from metrics "
+    "where run_uuid = ? and rowid > ? order by rowid"
+)
 _STATUS = {
     "FINISHED": "finished",
     "RUNNING": "running",
@@ -102,52 +117,64 @@ def _scan_sqlite(log: LogFile) -> Iterator[Draft]:
         draft.status = _STATUS.get(status, "unknown")
         params = con.execute("select key, value from params where run_uuid = ?", (run,)).fetchall()
         draft.metadata.update(metadata.from_config(dict(params)))
-        rows = con.execute(
-            "select cast(key as blob), value, timestamp, step, is_nan, rowid from metrics "
-            "where run_uuid = ? and rowid > ? order by rowid",
-            (run, log.since.offset),
-        )
         last = log.since.offset
-        while batch := rows.fetchmany(_FETCH):
-            last = batch[-1][5]
+        for batch in batches(log.path, _ROWS, run, last):
+            if not _SCHEMA.equals(batch.schema.remove_metadata()):
+                break
+            last = batch["rowid"][-1].as_py()
             _add_batch(draft, batch, log.source)
+            if len(draft) >= SLICE_POINTS:
+                yield draft.settle(last)
+        # What is left holds a cell of another type than its column: it comes row by row.
+        rows = con.execute(_ROWS, (run, last))
+        while few := rows.fetchmany(_FETCH):
+            last = few[-1][5]
+            _add_rows(draft, few, log.source)
             if len(draft) >= SLICE_POINTS:
                 yield draft.settle(last)
         yield draft.settle(last)
 
 
-def _add_batch(draft: Draft, batch: list[tuple], source: str) -> None:
-    """Append rows of the table metrics; the columns are moved whole, exceptions are set right one by one."""
-    columns = tuple(zip(*batch, strict=True))
-    try:
-        doubles = array("d", columns[1]), array("d", columns[2])
-        integers = array("q", columns[3]), array("q", columns[5])
-    except (TypeError, OverflowError):
-        sound = [row for row in batch if _is_sound(row)]
-        if len(sound) == len(batch):
-            raise
-        for row in batch:
-            if not _is_sound(row):
-                shown = str((text_of(row[0] or b""), *row[1:5]))
-                draft.issue((source, row[5]), "a row of the table metrics holds no number, step or time", shown, 1)
-        if sound:
-            _add_batch(draft, sound, source)
+def _add_batch(draft: Draft, batch: pa.RecordBatch, source: str) -> None:
+    """Append rows of the table metrics by whole columns; where cells are missing, one by one."""
+    if any(column.null_count for column in batch.columns):
+        _add_rows(draft, list(zip(*(column.to_pylist() for column in batch.columns), strict=True)), source)
         return
-    names, nan_flags = columns[0], columns[4]
-    stored, times = (np.frombuffer(column, dtype=np.float64) for column in doubles)
-    step, position = (np.frombuffer(column, dtype=np.int64) for column in integers)
-    first = len(draft)
-    codes = {name: draft.code(text_of(name or b"")) for name in dict.fromkeys(names)}
-    coded = np.fromiter(map(codes.__getitem__, names), dtype=np.int32, count=len(names))
+    keys = batch["key"].dictionary_encode()
+    numeric = [np.from_dlpack(batch[name]) for name in ("value", "timestamp", "step", "is_nan", "rowid")]
+    _add_columns(draft, keys.dictionary.to_pylist(), [np.from_dlpack(keys.indices), *numeric], source)
+
+
+def _add_rows(draft: Draft, rows: list[tuple], source: str) -> None:
+    """Append sound rows of the table metrics; each of the others is an issue."""
+    sound = []
+    for row in rows:
+        if _is_sound(row):
+            sound.append(row)
+        else:
+            shown = str((text_of(row[0] or b""), *row[1:5]))
+            draft.issue((source, row[5]), "a row of the table metrics holds no number, step or time", shown, 1)
+    if sound:
+        names, *numeric = zip(*sound, strict=True)
+        codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
+        columns = [np.array(c, dtype=kind) for c, kind in zip(numeric, _NUMERIC, strict=True)]
+        _add_columns(draft, list(codes), [np.array([codes[name] for name in names]), *columns], source)
+
+
+def _add_columns(draft: Draft, names: list[bytes], columns: list[np.ndarray], source: str) -> None:
+    """Append points: distinct names, and as columns of shape (n,) index into them and what `_NUMERIC` lists."""
+    at, stored, milliseconds, step, is_nan, position = columns
     main, system = (draft.axes.setdefault(axis, len(draft.axes)) for axis in (DEFAULT_STEP_AXIS, SYSTEM_AXIS))
-    by_code = np.full(len(draft.names), main, dtype=np.int32)
-    by_code[[code for name, code in codes.items() if (name or b"").startswith(b"system/")]] = system
-    flagged = np.array(nan_flags, dtype=bool)
+    codes = np.array([draft.code(text_of(name)) for name in names], dtype=np.int32)
+    axes = np.array([system if name.startswith(b"system/") else main for name in names], dtype=np.int32)
+    flagged = is_nan != 0
     value = np.where(flagged, np.nan, stored)
-    value[stored >= _LARGEST], value[stored <= -_LARGEST] = np.inf, -np.inf
-    draft.add_columns(coded, step, value, position, times / 1000.0, source, by_code[coded])
-    for at in np.flatnonzero(~np.isfinite(value)).tolist():
-        draft.raw[first + at] = "is_nan" if flagged[at] else repr(float(stored[at]))
+    value[~flagged & (stored >= _LARGEST)] = np.inf
+    value[~flagged & (stored <= -_LARGEST)] = -np.inf
+    first = len(draft)
+    draft.add_columns(codes[at], step, value, position, milliseconds / 1000.0, source, axes[at])
+    for row in np.flatnonzero(~np.isfinite(value)).tolist():
+        draft.raw[first + row] = "is_nan" if flagged[row] else repr(float(stored[row]))
 
 
 def _is_sound(row: tuple) -> bool:

@@ -4,15 +4,24 @@ What the tables mean belongs to the readers of the trackers.
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
+import pyarrow as pa
+
+from pipelines.ingest.arrow_columns import numbers, texts
 from pipelines.ingest.base import LogError
 from pipelines.ingest.sources import head
 
 _SIGNATURE = b"SQLite format 3\0"
+_BATCH_ROWS = 65_536
+
+
+def _address(path: Path) -> str:
+    return f"file:{quote(str(path.resolve()))}?mode=ro"
 
 
 @contextmanager
@@ -22,13 +31,44 @@ def connect(path: Path) -> Iterator[sqlite3.Connection]:
     Raises:
         LogError: If SQLite finds it damaged.
     """
-    address = f"file:{quote(str(path.resolve()))}?mode=ro"
     try:
-        with closing(sqlite3.connect(address, uri=True)) as con:
+        with closing(sqlite3.connect(_address(path), uri=True)) as con:
             con.text_factory = lambda data: data.decode("utf-8", "replace")
             yield con
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise LogError(f"{path}: SQLite can't read this file ({error}); copy it anew, with its -wal file") from None
+
+
+def _bound(values: Sequence[str | int]) -> pa.RecordBatch:
+    columns = [texts([v]) if isinstance(v, str) else numbers(np.array([v]), pa.int64()) for v in values]
+    return pa.RecordBatch.from_arrays(columns, names=[str(at) for at in range(len(values))])
+
+
+def batches(path: Path, sql: str, *values: str | int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a query as Arrow, made in C: an object a cell would cost most of the time of a long table.
+
+    Ends early before the first batch that holds a cell of another type than its column had so far.
+
+    Args:
+        path: The store; it is only read.
+        sql: The query, with a question mark for each value.
+        values: The values.
+    """
+    from adbc_driver_manager import AdbcConnection, AdbcStatement, Error
+    from adbc_driver_sqlite import StatementOptions
+    from adbc_driver_sqlite import connect as open_store
+
+    # The driver's own cursor imports pandas: what it does is these calls.
+    try:
+        with open_store(_address(path)) as store, AdbcConnection(store) as con, AdbcStatement(con) as statement:
+            statement.set_options(**{StatementOptions.BATCH_ROWS.value: str(_BATCH_ROWS)})
+            statement.set_sql_query(sql)
+            statement.prepare()
+            statement.bind(_bound(values))
+            stream, _ = statement.execute_query()
+            yield from pa.RecordBatchReader.from_stream(stream)
+    except (Error, pa.ArrowException, OSError):
+        return
 
 
 def columns(path: Path, table: str) -> frozenset[str]:

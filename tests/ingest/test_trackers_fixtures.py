@@ -1,6 +1,8 @@
 """What is peculiar to each tracker's files, on the fixtures."""
 
+import sqlite3
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,20 @@ def test_mlflow_undoes_what_sqlite_can_not_hold() -> None:
     assert loss[1][3] != loss[1][3]
     assert loss[2:] == [(1, 3, 1, INF), (1, 3, 2, -INF), (2, 2, 1, 0.75)]
     assert values(run, "system/cpu", "system") == [(1, 0, 1, 0.25)]
+
+
+@pytest.mark.parametrize("row", [1, 4, 66_000])
+@pytest.mark.parametrize(("column", "cell"), [("value", "x"), ("step", "x"), ("step", 2.5), ("timestamp", "x")])
+def test_mlflow_cell_of_another_type_costs_its_row_alone(tmp_path: Path, row: int, column: str, cell: object) -> None:
+    rows = [("loss" if at % 2 else "system/\xe9", at / 7, at, False) for at in range(1, 66_101)]
+    encode.mlflow(tmp_path / "m.db", {"a": rows})
+    with closing(sqlite3.connect(tmp_path / "m.db")) as con:
+        con.execute(f"update metrics set {column} = ? where rowid = ?", (cell, row))
+        con.commit()
+    log = read_log(tmp_path / "m.db")
+    assert [(i.source_position, i.lost_points) for i in log.issues] == [(row, 1)]
+    read = zip(*(log.points[name].to_pylist() for name in ("source_position", "metric_name", "value")), strict=True)
+    assert sorted(read) == [(at, name, value) for name, value, at, _ in rows if at != row]
 
 
 def test_a_run_of_a_store_is_named(tmp_path: Path) -> None:
