@@ -202,11 +202,16 @@ def _prune(current: Path) -> None:
     needed: set[str] = set()
     for path in {current, *current.parent.glob("*.json")}:
         content = _content_at(path)
-        reading = content.reading or {}
-        needed.update(content.points, content.issues, reading.get("points", ()), reading.get("issues", ()))
+        needed.update(content.points, content.issues, _parts_to_go_on(content))
     for path in current.parent.glob("*.parquet"):
         if path.name not in needed:
             path.unlink(missing_ok=True)
+
+
+def _parts_to_go_on(content: RunContent) -> Iterator[str]:
+    logs: dict[str, Any] = (content.reading or {}).get("logs", {})
+    for state in logs.values():
+        yield from (*state["points"], *state["issues"])
 
 
 def read_migration(lake: Path, name: str) -> MigrationRecord | None:

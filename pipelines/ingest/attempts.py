@@ -13,7 +13,7 @@ Within an attempt the steps of a metric never fall, so all that must be known of
 metric.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -92,11 +92,10 @@ class Numbering:
         self._last = np.full((5, 0, 1), -1, dtype=np.int64)
 
     @property
-    def late_beginnings(self) -> dict[str, int]:
-        """The step axes whose first steps are not there, with the lowest step of each."""
+    def beginnings(self) -> dict[str, tuple[int, ...]]:
+        """The two lowest steps of each step axis."""
         axes = list(self.axes)
-        lowest = {axes[code]: axis.lowest for code, axis in self._axis.items() if len(axis.lowest) == 2}
-        return {axis: steps[0] for axis, steps in lowest.items() if begins_late(*steps)}
+        return {axes[code]: axis.lowest for code, axis in self._axis.items()}
 
     def as_dict(self) -> dict[str, Any]:
         """Return all that is remembered, fit for JSON."""
@@ -296,6 +295,23 @@ class Numbering:
         for row, values in enumerate(columns):
             self._last[row, name[ends], axis[ends]] = values
         self._count += len(order)
+
+
+def late_beginnings(logs: Sequence[Mapping[str, tuple[int, ...]]]) -> dict[str, int]:
+    """Return the step axes whose first steps are in no log of a run, with the lowest step of each.
+
+    Args:
+        logs: The two lowest steps of each step axis, for each log.
+    """
+    lowest: dict[str, set[int]] = {}
+    for beginnings in logs:
+        for axis, steps in beginnings.items():
+            lowest.setdefault(axis, set()).update(steps)
+    return {
+        axis: first
+        for axis, (first, second) in ((a, sorted(steps)[:2]) for a, steps in lowest.items() if len(steps) > 1)
+        if begins_late(first, second)
+    }
 
 
 class _Points(NamedTuple):

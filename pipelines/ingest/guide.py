@@ -41,11 +41,11 @@ addresses are never read, and texts in issues are redacted.
 what was added, and the result is that of reading it all at once. A half-written last record is an issue only until the
 rest of it is there. What was read before must still be there byte by byte (its SHA-256 is kept; for the SQLite stores
 number and sums of the rows), else the log is read whole. So are compressed files, Parquet, `trainer_state.json`, JSON
-of metric to step to value, MLflow's folders, folders with logs of several trackers, and runs of several files of which
-another than the last one grows.
+of metric to step to value, MLflow's folders, and runs of several files of which another than the last one grows. Of
+several trackers in one folder, each one's log is read on by itself.
 
-**Memory.** Logs are read in windows of 16 MB and written to the lake as they are read. JSON documents and folders
-with logs of several trackers are held in memory.
+**Memory.** Logs are read in windows of 16 MB and written to the lake as they are read; only JSON documents are held in
+memory.
 
 **A new reader** is one module with `NAME`, `sniff(path)` and `scan(log)`, one entry in `READERS`, and one folder in
 tests/ingest/fixtures. `files(path)` is needed only where a run is a folder.

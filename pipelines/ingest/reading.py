@@ -147,9 +147,9 @@ class Reading:
         return self.facts.framework or framework_of(self._numbering.names)
 
     @property
-    def late_beginnings(self) -> dict[str, int]:
-        """The step axes whose first steps are not in the files, with the lowest step of each."""
-        return self._numbering.late_beginnings
+    def beginnings(self) -> dict[str, tuple[int, ...]]:
+        """The two lowest steps of each step axis."""
+        return self._numbering.beginnings
 
     def parts(self) -> Iterator[Part]:
         """Yield the parts that are not settled yet.

@@ -99,7 +99,7 @@ def test_old_contents_are_pruned(folder):
     stored = folder / "lake" / "m" / "gpu"
     contents = [json.loads(path.read_text()) for path in stored.glob("*.json")]
     assert len(contents) == 2
-    needed = {part for c in contents for part in (*c["points"], *c["issues"], *c["reading"]["points"])}
+    needed = {p for c in contents for p in (*c["points"], *c["issues"], *c["reading"]["logs"]["jsonl"]["points"])}
     assert {path.name for path in stored.glob("*.parquet")} == needed
 
 
