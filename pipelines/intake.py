@@ -13,7 +13,7 @@ from typing import Any
 from pipelines.ingest.attempts import late_beginnings
 from pipelines.ingest.base import LogError
 from pipelines.ingest.draft import CannotResumeError
-from pipelines.ingest.reading import Progress, Reading, Unit, resumable
+from pipelines.ingest.reading import Facts, Progress, Reading, Unit, joined, resumable
 from pipelines.ingest.registry import Source, facts_beside, log_files, no_point, sources_of
 from pipelines.manifest import RunEntry
 from pipelines.parts import Parts, Stored
@@ -133,8 +133,9 @@ class _Log:
         return self.source.reader.NAME
 
     @property
-    def log_precision(self) -> str:
-        return self.reading.facts.log_precision or "float64"
+    def facts(self) -> Facts:
+        facts = self.reading.facts
+        return replace(facts, log_precision=facts.log_precision or "float64", framework=self.reading.framework)
 
 
 def _take_in(job: Job, lake: Path) -> Outcome:
@@ -143,7 +144,7 @@ def _take_in(job: Job, lake: Path) -> Outcome:
     before = _before(job, lake)
     read = [_read(job, source, folder, before.get("logs", {})) for source in sources_of(job.paths)]
     # The most precise one first; of equally precise ones, in the order of the readers.
-    logs = sorted(read, key=lambda log: LOG_PRECISIONS.index(log.log_precision))
+    logs = sorted(read, key=lambda log: LOG_PRECISIONS.index(log.facts.log_precision))
     issues = tuple(part for log in logs for part in log.stored.issues)
     used, points, choice = logs, logs[0].stored.points, None
     if len(logs) > 1:
@@ -155,14 +156,14 @@ def _take_in(job: Job, lake: Path) -> Outcome:
     states = {log.log_format: log.stored.state for log in logs if log.stored.state is not None}
     content = RunContent(points, issues, {"logs": states, "choice": choice} if states else None)
     lake_files.write_content(lake, job.migration, run, job.content_hash, content)
-    metadata = {key: value for log in reversed(logs) for key, value in log.reading.facts.metadata.items()}
+    facts = joined([log.facts for log in logs], [log.facts for log in used])
     return Outcome(
         run=run,
         log_format=logs[0].log_format,
-        log_precision=max((log.log_precision for log in used), key=LOG_PRECISIONS.index, default="float64"),
-        framework=next((log.reading.framework for log in logs if log.reading.framework), ""),
-        status=next((log.reading.facts.status for log in logs if log.reading.facts.status != "unknown"), "unknown"),
-        metadata={key: str(value) for key, value in {**facts_beside(job.paths), **metadata}.items()},
+        log_precision=facts.log_precision,
+        framework=facts.framework,
+        status=facts.status,
+        metadata={key: str(value) for key, value in {**facts_beside(job.paths), **facts.metadata}.items()},
         point_count=counts[0],
         issue_count=counts[1],
         late_beginnings=late_beginnings([log.reading.beginnings for log in used]),
@@ -175,7 +176,7 @@ def _chosen(
     """Return the logs that some metric is taken from, points, disagreements as parts, and the choice for next time."""
     from pipelines.chosen_parts import choose_parts  # polars is not needed for one log
 
-    told = [(log.log_format, log.log_precision, log.stored.points) for log in logs]
+    told = [(log.log_format, log.facts.log_precision, log.stored.points) for log in logs]
     chosen = choose_parts(folder, told, before)
     return [log for log in logs if log.log_format in chosen.used], chosen.points, chosen.issues, chosen.state
 

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from pipelines.ingest.base import ParseIssue, RunLog
+from pipelines.ingest.reading import Facts, joined
 from warehouse.contract import LOG_PRECISIONS, POINT_SCHEMA
 
 _KEY = ["metric_name", "step_axis", "step"]
@@ -87,15 +88,16 @@ def blend(logs: Sequence[RunLog]) -> RunLog:
         for at, log in enumerate(ranked)
     ]
     order = [(name, "ascending") for name in ("metric_name", "step_axis", "attempt", "step", "write_no")]
-    used = [log for log, table in zip(ranked, tables, strict=True) if table.num_rows]
+    facts = [Facts(log.log_precision, log.framework, log.status, log.metadata) for log in ranked]
+    whole = joined(facts, [one for one, table in zip(facts, tables, strict=True) if table.num_rows])
     return RunLog(
         log_format=ranked[0].log_format,
         points=pa.concat_tables(tables).sort_by(order).cast(POINT_SCHEMA),
-        log_precision=max((log.log_precision for log in used), key=LOG_PRECISIONS.index, default="float64"),
-        framework=next((log.framework for log in ranked if log.framework), ""),
-        metadata={key: value for log in reversed(ranked) for key, value in log.metadata.items()},
+        log_precision=whole.log_precision,
+        framework=whole.framework,
+        metadata=whole.metadata,
         issues=(*(issue for log in ranked for issue in log.issues), *disagreements(told, chosen)),
-        status=next((log.status for log in ranked if log.status != "unknown"), "unknown"),
+        status=whole.status,
     )
 
 

@@ -63,6 +63,21 @@ class Facts:
         )
 
 
+def joined(logs: Sequence[Facts], used: Sequence[Facts]) -> Facts:
+    """Return what several logs of one run tell.
+
+    Args:
+        logs: All of them; where they contradict each other, the earlier one is believed.
+        used: Those that points are taken from: the coarsest of them says how precise the run is kept.
+    """
+    return Facts(
+        log_precision=max((facts.log_precision for facts in used), key=LOG_PRECISIONS.index, default="float64"),
+        framework=next((facts.framework for facts in logs if facts.framework), ""),
+        status=next((facts.status for facts in logs if facts.status != "unknown"), "unknown"),
+        metadata={key: value for facts in reversed(logs) for key, value in facts.metadata.items()},
+    )
+
+
 @dataclass(frozen=True)
 class Progress:
     """How far a run has been read for good.

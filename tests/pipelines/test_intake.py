@@ -5,85 +5,27 @@ import random
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
 from unittest import mock
 
 import duckdb
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines import parts
-from pipelines.ingest import draft, sources
-from pipelines.ingest.registry import READERS, log_files, read_log
-from pipelines.intake import Job, Outcome, fingerprints, hash_of, take_in
+from pipelines.ingest.registry import READERS, log_files
 from pipelines.landing import ingest_migration
-from pipelines.manifest import RunEntry, read_manifest
+from pipelines.manifest import read_manifest
 from pipelines.resources import current_catalog
 from tests.ingest import encode, growing
 from tests.ingest.test_fixtures import FIXTURES
+from tests.pipelines.passes import LEGS, Lake, same_as_at_once, small_pieces
 from warehouse import lake as lake_files
 from warehouse.load import load_lake
 from warehouse.schema import ensure_current
 
-LEGS = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 12)), min_size=1, max_size=3)
 SQLITE = ("mlflow", "trackio")
-
-
-class Lake:
-    """A lake that one log is taken into, pass by pass."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.known = ""
-
-    def take_in(self, log: Path) -> Outcome:
-        entry = RunEntry(name="r", log=log.name, role="baseline")
-        try:
-            files = fingerprints([log])
-        except Exception as error:  # nothing that anyone knows yet
-            return Outcome("r", error=str(error))
-        job = Job("m", entry, (log,), files, hash_of(files), self.known)
-        outcome = take_in(job, self.folder) if job.must_read else Outcome("r", error="unchanged")
-        if not outcome.error:
-            self.known = job.content_hash
-        return outcome
-
-    def content(self) -> lake_files.RunContent:
-        return lake_files.read_content(self.folder, "m", "r", self.known)
-
-    def tables(self) -> tuple[list[tuple], list[tuple]]:
-        """Return points and issues in an order that does not depend on the parts."""
-        content, folder = self.content(), lake_files.run_folder(self.folder, "m", "r")
-        found = []
-        for names in (content.points, content.issues):
-            tables = [lake_files.read_part(folder, name) for name in names]
-            rows = pa.concat_tables(tables).to_pylist() if tables else []
-            found.append(sorted(tuple(map(repr, row.values())) for row in rows))
-        return found[0], found[1]
-
-
-@contextmanager
-def small_pieces(window: int = 300, points: int = 7) -> Iterator[None]:
-    """Read in pieces so small that every log has many."""
-    with (
-        mock.patch.object(sources, "WINDOW_BYTES", window),
-        mock.patch.object(draft, "SLICE_POINTS", points),
-        mock.patch.object(parts, "SLICE_POINTS", points),
-    ):
-        yield
-
-
-def same_as_at_once(lake: Lake, log: Path, outcome: Outcome) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        whole = Lake(Path(folder))
-        assert whole.take_in(log) == outcome
-        if not outcome.error:
-            assert lake.tables() == whole.tables()
 
 
 @pytest.mark.parametrize("name", growing.FILES)
@@ -207,81 +149,6 @@ def test_files_that_are_added_and_files_that_change(tmp_path: Path) -> None:
     same_as_at_once(lake, log, lake.take_in(log))
     (log / "events.out.tfevents.2.h").unlink()
     same_as_at_once(lake, log, lake.take_in(log))
-
-
-@contextmanager
-def two_trackers() -> Iterator[tuple[Path, Lake]]:
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "run"
-        log.mkdir()
-        yield log, Lake(Path(folder) / "lake")
-
-
-@settings(max_examples=25, deadline=None)
-@given(legs=LEGS, data=st.data())
-def test_several_trackers_that_grow_equal_reading_them_at_once(
-    legs: list[tuple[int, int]], data: st.DataObject
-) -> None:
-    """JSON lines and event files of one run, of which each may lag behind, lack metrics or disagree."""
-    rows = growing.rows_of(legs)
-    names = sorted({name for _, values in rows for name in values})
-    only = {name: data.draw(st.sampled_from(["both", "jsonl", "tensorboard"])) for name in names}
-    wrong = data.draw(st.sampled_from([None, *names]))
-    contents = {}
-    for tracker in ("jsonl", "tensorboard", "verl_console"):
-        file, write = growing.FILES[tracker]
-        kept = [(s, {n: v for n, v in values.items() if only[n] in ("both", tracker)}) for s, values in rows]
-        if tracker == "tensorboard" and wrong:
-            kept = [(s, {n: v + (n == wrong) for n, v in values.items()}) for s, values in kept]
-        contents[file] = write(kept)
-    with two_trackers() as (log, lake), small_pieces(points=data.draw(st.sampled_from([3, 40, 1 << 18]))):
-        shares = data.draw(st.lists(st.lists(st.floats(0, 1), min_size=3, max_size=3), max_size=4))
-        done = [0.0, 0.0, 0.0]
-        for share in [*shares, [1.0, 1.0, 1.0]]:
-            done = [max(pair) for pair in zip(done, share, strict=True)]
-            for (file, content), part in zip(contents.items(), done, strict=True):
-                (log / file).write_bytes(content[: int(part * len(content))])
-            outcome = lake.take_in(log)
-            if outcome.error == "unchanged":
-                continue
-            same_as_at_once(lake, log, outcome)
-            if not outcome.error:
-                same_as_the_reader(lake, log)
-
-
-def test_of_several_trackers_only_what_was_added_is_read(tmp_path: Path) -> None:
-    rows = growing.rows_of([(0, 40)])
-    log, lake = tmp_path / "run", Lake(tmp_path / "lake")
-    log.mkdir()
-    contents = {}
-    for tracker in ("jsonl", "tensorboard"):
-        file, write = growing.FILES[tracker]
-        contents[file] = write([(s, {**values, tracker: float(s)}) for s, values in rows])
-        (log / file).write_bytes(contents[file][: len(contents[file]) // 2])
-    lake.take_in(log)
-    before = (lake.content().reading or {})["logs"]
-    for file, content in contents.items():
-        (log / file).write_bytes(content)
-    readers = [r for r in READERS if r.NAME in before]
-    offsets = {}
-    with ExitStack() as stack:
-        for reader in readers:
-            scan = stack.enter_context(mock.patch.object(reader, "scan", wraps=reader.scan))
-            offsets[reader.NAME] = scan
-        outcome = lake.take_in(log)
-    begun = {name: [c.args[0].since.offset for c in scan.call_args_list] for name, scan in offsets.items()}
-    assert begun == {name: [state["progress"]["mark"]["offset"]] for name, state in before.items()}
-    assert all(offset > 0 for (offset,) in begun.values())
-    assert len(begun) == 2
-    same_as_at_once(lake, log, outcome)
-
-
-def same_as_the_reader(lake: Lake, log: Path) -> None:
-    """The lake holds what `read_log` returns for the folder."""
-    read = read_log(log)
-    points, issues = lake.tables()
-    assert points == sorted(tuple(map(repr, row.values())) for row in read.points.to_pylist())
-    assert len(issues) == len(read.issues)
 
 
 def test_a_new_file_that_repeats_steps_late_moves_what_was_written(tmp_path: Path) -> None:

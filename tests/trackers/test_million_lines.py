@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.pipelines.test_intake import Lake
+from tests.pipelines.passes import Lake
 from warehouse import lake as lake_files
 
 LINES, BAD_EVERY, PER_LINE = 1_000_000, 100, 3
