@@ -23,6 +23,7 @@ from warehouse.connection import NothingPublishedError, WarehouseLockedError, op
 from warehouse.contract import COMPONENT_KINDS, ROLES
 from warehouse.lake import Component
 from warehouse.settings import HOME_VARIABLE, Settings, project_folder, settings_for
+from warehouse.wording import counted
 
 SHOW_FORMATS = ("text", "markdown", "json")
 
@@ -88,7 +89,7 @@ def add(
     pairs = dict(_key_value(text, "recipe") for text in recipe or [])
     path = settings.landing / migration / MANIFEST_NAME
     manifest = write_run_entry(path, migration, entry, pairs)
-    out.print(f"{path} now names {len(manifest.runs)} runs: {', '.join(r.name for r in manifest.runs)}.")
+    out.print(f"{path} now names {counted(len(manifest.runs), 'run')}: {', '.join(r.name for r in manifest.runs)}.")
 
 
 def _add_folder(settings: Settings, folder: Path) -> None:
@@ -101,7 +102,7 @@ def _add_folder(settings: Settings, folder: Path) -> None:
     target = settings.landing / manifest.migration / MANIFEST_NAME
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(f"include: {source.absolute()}\n", encoding="utf-8")
-    out.print(f"{manifest.migration}: {len(manifest.runs)} runs, read from {source}.")
+    out.print(f"{manifest.migration}: {counted(len(manifest.runs), 'run')}, read from {source}.")
 
 
 def _key_value(text: str, what: str) -> tuple[str, str]:
@@ -152,14 +153,15 @@ def _print_summary(summary: "RunSummary") -> None:
         err.print(message, style="red", markup=False)
     if summary.migrations:
         if summary.runs_read or summary.points_added:
+            added, lines = counted(summary.points_added, "point"), counted(summary.lines_in_quarantine, "line")
             out.print(
-                f"{summary.runs_read} logs read, {summary.runs_unchanged} unchanged; "
-                f"{summary.points_added:,} points added; {summary.lines_in_quarantine} lines in quarantine."
+                f"{counted(summary.runs_read, 'log')} read, {summary.runs_unchanged} unchanged; "
+                f"{added} added; {lines} in quarantine."
             )
         else:
-            out.print(f"Nothing new: the logs of {summary.runs_unchanged} runs have not changed, no points added.")
+            out.print(f"Nothing new: {counted(summary.runs_unchanged, 'run')} unchanged, no points added.")
     for name, count in summary.failed_checks.items():
-        out.print(f"check {name}: {count} findings", style="yellow")
+        out.print(f"check {name}: {counted(count, 'finding')}", style="yellow")
     if summary.published:
         word = "Published" if summary.is_new else "Already published"
         out.print(f"{word}: {summary.published}")

@@ -11,6 +11,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from pipelines.render import to_json
 from pipelines.terminal import AsJson, Home, UserError, err, out
 from warehouse.settings import Settings, settings_for
+from warehouse.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,12 +69,12 @@ def _export(settings: Settings, to: str, form: str, report: "Callable[[str], Non
 
 
 def _print(result: "Export") -> None:
-    tables = f"{len(result.rows)} tables, {sum(result.rows.values()):,} rows"
+    tables = f"{counted(len(result.rows), 'table')}, {counted(sum(result.rows.values()), 'row')}"
     if not result.is_new:
         out.print(f"{tables}: all of it is in {result.destination} already.", soft_wrap=True)
         return
     parts = sum(result.written.values())
-    out.print(f"{tables} are in {result.destination}; {parts} parts of them were written now.", soft_wrap=True)
+    out.print(f"{tables} are in {result.destination}; {counted(parts, 'part')} written now.", soft_wrap=True)
     for note in result.notes:
         out.print(f"Not in it: {note}", style="yellow", markup=False)
 
@@ -90,4 +91,6 @@ def superset(
 
     settings = settings_for(home)
     charts = write_bundle(output, database, settings.published)
-    out.print(f"{output}: a dashboard of {len(charts)} charts. In Superset: Dashboards, Import.", soft_wrap=True)
+    out.print(
+        f"{output}: a dashboard of {counted(len(charts), 'chart')}. In Superset: Dashboards, Import.", soft_wrap=True
+    )

@@ -9,6 +9,7 @@ from rich.table import Table
 from pipelines.render import number_text
 from warehouse.catalog import Catalog, Metric, describe_metric, search_metrics
 from warehouse.metrics_page import domain_text, metric_card
+from warehouse.wording import counted
 
 
 def find_metrics(catalog: Catalog, text: str) -> tuple[Metric, ...]:
@@ -58,7 +59,7 @@ def print_metrics(catalog: Catalog, metrics: tuple[Metric, ...], console: Consol
     for m in metrics:
         table.add_row(m.metric, m.category, m.better, number_text(m.focus_rank), m.meaning)
     console.print(table)
-    console.print(f"{len(metrics)} metrics", style="dim")
+    console.print(f"{counted(len(metrics), 'metric')}", style="dim")
 
 
 def _print_metric(facts: dict[str, Any], console: Console) -> None:

@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
+from warehouse.wording import counted
+
 FORMATS = ("table", "csv", "json", "parquet")
 
 
@@ -76,7 +78,7 @@ def write_result(table: pa.Table, form: str, output: Path | None, console: Conso
         return
     if form == "table" and output is None:
         console.print(rich_table(table))
-        console.print(f"{table.num_rows} rows", style="dim")
+        console.print(f"{counted(table.num_rows, 'row')}", style="dim")
         return
     text = _text(table, form, console)
     if output is None:

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from pipelines.render import number_text
 from pipelines.sparkline import sparkline
+from warehouse.wording import counted
 
 _SHOWN_METRICS = 3
 _WIDE = 130
@@ -292,13 +293,13 @@ def _print_pair(pair: PairView, console: Console) -> None:
         cause = f" ({anomaly.cause})" if anomaly.cause else ""
         console.print(
             f"  anomaly {anomaly.rule_id}: {anomaly.metric} is {anomaly.observed} at step {anomaly.first_step}, "
-            f"{anomaly.steps} steps in all{cause}",
+            f"{counted(anomaly.steps, 'step')} in all{cause}",
             style="red",
             markup=False,
         )
     warnings = sum(a.steps for a in pair.anomalies if a.severity == "warning")
     if warnings:
-        console.print(f"  {warnings} warnings in mart_anomaly")
+        console.print(f"  {counted(warnings, 'warning')} in mart_anomaly")
 
 
 def _print_moved(moved: list[Moved], console: Console) -> None:

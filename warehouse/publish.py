@@ -19,6 +19,7 @@ import duckdb
 from warehouse.connection import scalar
 from warehouse.runner import quote
 from warehouse.schema import analyst_files, macro_files
+from warehouse.wording import counted
 
 # DuckDB 1.x clients, most BI drivers among them, can't read the default storage of DuckDB 2.
 STORAGE_VERSION = "v1.2.0"
@@ -202,7 +203,7 @@ def _verify(draft: Path, counts: dict[str, int]) -> None:
         for table, expected in counts.items():
             found = scalar(check, f"select count(*) from {table}")
             if found != expected:
-                raise PublishError(f"{draft}: {table} has {found} rows, expected {expected}.")
+                raise PublishError(f"{draft}: {table} has {counted(found, 'row')}, expected {expected}.")
     finally:
         check.close()
     with draft.open("rb") as stream:

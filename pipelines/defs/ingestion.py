@@ -18,6 +18,7 @@ from warehouse.project import source_tables
 from warehouse.rules import refresh_rule_breaks
 from warehouse.runner import refresh_by_run
 from warehouse.schema import apply_schema, schema_files
+from warehouse.wording import counted
 
 migrations = dg.DynamicPartitionsDefinition(name="migration")
 RUN_LOGS = dg.AssetKey(["lake", "run_logs"])
@@ -144,7 +145,7 @@ def star(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> Ite
     """Bring dimensions and facts to the state of the lake, in one transaction."""
     with warehouse.writer() as con:
         result = load_lake(con, warehouse.settings.lake, current_catalog())
-        context.log.info(f"{result.added_points} points added")
+        context.log.info(f"{counted(result.added_points, 'point')} added")
         for table in LOADED:
             metadata = table_metadata(con, table)
             if table == "fct_metric":

@@ -7,6 +7,7 @@ import dagster as dg
 
 from pipelines.resources import WarehouseResource, is_alive
 from warehouse.settings import team_settings
+from warehouse.wording import counted
 
 RUN_DAYS = 90
 BATCH = 500
@@ -38,7 +39,7 @@ def killed_runs(context: dg.SensorEvaluationContext, warehouse: WarehouseResourc
             instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
             (warehouse.settings.running / run.run_id).unlink(missing_ok=True)
     waiting = sorted(run.run_id for run in dead if run.run_id not in suspects)
-    return dg.SensorResult(cursor=json.dumps(waiting), skip_reason=f"{len(dead)} runs without a process.")
+    return dg.SensorResult(cursor=json.dumps(waiting), skip_reason=f"{counted(len(dead), 'run')} without a process.")
 
 
 class Retention(dg.Config):
@@ -66,7 +67,7 @@ def forget_runs(context: dg.OpExecutionContext, config: Retention) -> int:
     for run_id in forgotten:
         instance.delete_run(run_id)
         instance.compute_log_manager.delete_logs(prefix=[run_id])
-    context.log.info(f"{len(forgotten)} runs older than {config.days} days forgotten.")
+    context.log.info(f"{counted(len(forgotten), 'run')} older than {config.days} days forgotten.")
     return len(forgotten)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pipelines.pull_request import pull_request_text
 from pipelines.sparkline import NOT_FINITE, sparkline
 from tests.integration.conftest import firstdrift
+from warehouse.wording import counted
 
 
 @given(st.lists(st.one_of(st.none(), st.floats()), min_size=1, max_size=300), st.integers(1, 60))
@@ -72,3 +73,7 @@ def test_the_command_line_prints_each_form(demo_home):
     assert json.loads(firstdrift(demo_home, "show", "-f", "json").stdout)[0]["migration"] == "sorting-npu"
     wrong = firstdrift(demo_home, "show", "-f", "yaml", check=False)
     assert (wrong.returncode, "write one of text, markdown, json" in wrong.stderr) == (1, True)
+
+
+def test_one_thing_has_no_plural() -> None:
+    assert [counted(n, "row") for n in (0, 1, 2, 71_550)] == ["0 rows", "1 row", "2 rows", "71,550 rows"]

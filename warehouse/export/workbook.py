@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from warehouse.connection import scalar
 from warehouse.export.source import Export, ExportError, Source, Table, open_source
+from warehouse.wording import counted
 
 if TYPE_CHECKING:
     from xlsxwriter import Workbook
@@ -151,7 +152,7 @@ def _write_table(source: Source, table: Table, sheet: "Worksheet", header: "Form
             _write_row(sheet, row + offset, cells, time)
         row += batch.num_rows
     if kept < table.rows:
-        yield f"{table.name}: {table.rows - kept:,} of {table.rows:,} rows, for which a sheet has no room."
+        yield f"{table.name}: {table.rows - kept:,} of {counted(table.rows, 'row')}, for which a sheet has no room."
     if cut:
         yield f"{table.name}: the end of {cut:,} texts that are longer than {MAX_TEXT:,} characters."
 

@@ -4,6 +4,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from warehouse.wording import counted
+
 LANGUAGES = ("en", "zh")
 
 WORDS: dict[str, tuple[str, str]] = {
@@ -213,7 +215,7 @@ def evidence(verdict: dict[str, Any]) -> Markup:
     if not before and not after:
         return both("no replicate: the noise is guessed from the pair itself", "无重复：噪声由该配对自身估计")
     return both(
-        f"noise floor from {before} replicates of the baseline and {after} of the candidate",
+        f"noise floor from {counted(before, 'replicate')} of the baseline and {after} of the candidate",
         f"噪声基底来自基线 {before} 次、候选 {after} 次重复",
     )
 
