@@ -6,6 +6,7 @@ import pyarrow as pa
 from warehouse import lake as lake_files
 from warehouse.contract import stable_id
 from warehouse.lake import MigrationRecord
+from warehouse.runner import RUN_HASHES
 from warehouse.star_run import StarRun, pairs_of
 
 
@@ -156,23 +157,30 @@ def load_pairs(con: duckdb.DuckDBPyConnection, records: list[MigrationRecord]) -
     """Bring the pairs to the state of the lake, each with a hash of all that it is judged from."""
     rows = [row for record in records for row in pairs_of(record)]
     schema = con.sql("select * exclude (input_version) from dim_migration limit 0").to_arrow_table().schema
-    con.register("pair_rows", pa.Table.from_pylist(rows, schema=schema))
-    # A pair is judged from its two runs, from the replicates of its migration and from the catalogue.
+    put_pairs(con, pa.Table.from_pylist(rows, schema=schema))
+
+
+def put_pairs(con: duckdb.DuckDBPyConnection, pairs: pa.Table) -> None:
+    """Make dim_migration hold the given pairs, each with the hash of what it is judged from.
+
+    A pair is judged from its two runs, from the replicates of its migration and from the catalogue.
+
+    Args:
+        con: A connection to the working file, with dim_run up to date.
+        pairs: The columns of dim_migration without input_version.
+    """
+    con.register("pair_rows", pairs)
     con.execute(
-        """
+        f"""
         create or replace temp table pair_version as
-        with hashes as (
-            select run_id, migration, role,
-                concat_ws('|', run_name, content_hash, role, stack, recipe, seed, log_precision) as facts
-            from dim_run
-        ),
+        with hashes as ({RUN_HASHES}),
         floors as (
-            select migration, string_agg(facts, '/' order by facts) as facts
+            select migration, string_agg(run_hash, '/' order by run_hash) as run_hash
             from hashes
             where role in ('baseline', 'replicate')
             group by migration
         )
-        select p.*, md5(concat_ws('#', b.facts, c.facts, f.facts, p.pair_kind,
+        select p.*, md5(concat_ws('#', p::varchar, b.run_hash, c.run_hash, f.run_hash,
             (select value from etl_state where name = 'catalog_hash'))) as input_version
         from pair_rows as p
         inner join hashes as b on p.baseline_run_id = b.run_id

@@ -66,7 +66,13 @@ def content_version(con: duckdb.DuckDBPyConnection) -> str:
         """
         select model, build_key, fingerprint, input_version from etl_model_state
         union all
-        select 'dim_run', run_id::varchar, content_hash, concat_ws('|', role, stack, recipe, source) from dim_run
+        select 'dim_run', '', '', run::varchar from (select * exclude (loaded_at) from dim_run) as run
+        union all
+        select 'dim_migration', '', '', pair::varchar from dim_migration as pair
+        union all
+        select 'dim_component', '', '', component::varchar from dim_component as component
+        union all
+        select 'bridge_run_component', '', '', bridge::varchar from bridge_run_component as bridge
         union all
         select 'etl_state', name, value, '' from etl_state
         order by all

@@ -13,23 +13,40 @@ import duckdb
 from warehouse.connection import scalar, transaction
 from warehouse.project import Model, Project
 
+# All that is known of a run, in one hash: a model may come to read any column. Only where the log lay and when it
+# was loaded are no matter of models.
+RUN_HASHES = """
+    select run.run_id, run.run_name, run.migration, run.role, md5(run::varchar) as run_hash
+    from (select * exclude (source, loaded_at) from dim_run) as run"""
 # What the rows of one key are made of. The models by that key are rebuilt where the version changes.
 _KEY_VERSIONS: Mapping[str, str] = {
     "pair_id": "select pair_id::varchar as build_key, input_version from dim_migration",
-    "run_id": """
+    "run_id": f"""
         select
             run_id::varchar as build_key,
-            md5(concat_ws('|', content_hash, role, stack, framework, log_precision,
-                (select value from etl_state where name = 'catalog_hash'))) as input_version
-        from dim_run""",
-    "migration": """
+            md5(concat_ws('|', run_hash, (select value from etl_state where name = 'catalog_hash'))) as input_version
+        from ({RUN_HASHES})""",
+    # A noise floor belongs to a pair: another pairing of the same runs makes other floors.
+    "migration": f"""
+        with parts as (
+            select migration, run_hash as part from ({RUN_HASHES})
+            union all
+            select pair.migration, md5(pair::varchar) as part
+            from (select * exclude (input_version) from dim_migration) as pair
+        )
         select
             migration as build_key,
-            md5(string_agg(concat_ws('|', run_name, content_hash, role, stack), '/' order by run_name)
-                || (select value from etl_state where name = 'catalog_hash')) as input_version
-        from dim_run
+            md5(concat_ws('|', string_agg(part, '/' order by part),
+                (select value from etl_state where name = 'catalog_hash'))) as input_version
+        from parts
         group by migration""",
 }
+# Which component versions runs ran on: read by the models over all migrations alone.
+_COMPONENT_VERSION = """
+    select 'components' as build_key, md5(string_agg(concat_ws('|', b.run_id, component::varchar), '/'
+        order by b.run_id, b.component_id)) as input_version
+    from bridge_run_component as b
+    inner join dim_component as component on b.component_id = component.component_id"""
 # Rows of the star that belong to the changed keys, by key and table.
 _SOURCE_FILTERS: Mapping[tuple[str, str], str] = {
     ("pair_id", "dim_migration"): "pair_id in (select key from _changed)",
@@ -222,14 +239,13 @@ def _remember(con: duckdb.DuckDBPyConnection, table: str, fingerprint: str, vers
 
 def _data_version(con: duckdb.DuckDBPyConnection) -> str:
     """Return a hash of everything in the star: tables that are not keyed are rebuilt when it changes."""
-    runs = _KEY_VERSIONS["run_id"]
-    pairs = _KEY_VERSIONS["pair_id"]
+    parts = " union all ".join(f"({part})" for part in (*_KEY_VERSIONS.values(), _COMPONENT_VERSION))
     return (
         scalar(
             con,
             f"""
         select md5(string_agg(build_key || input_version, '/' order by build_key, input_version))
-        from (({runs}) union all ({pairs}))
+        from ({parts})
         """,
         )
         or ""

@@ -1,6 +1,6 @@
--- How far equal runs are apart, by metric and replicate group, and from what evidence. The floor of a single pair
--- leaves out the two runs that are judged: see int_pair_floor.
--- grain: stack, metric_id, step_axis
+-- How far equal runs are apart, by metric and replicate group of a migration, and from what evidence. The floor of a
+-- single pair leaves out the two runs that are judged: see int_pair_floor.
+-- grain: migration, stack, metric_id, step_axis
 -- materialized: table
 with fits as (
     select * from int_replicate_fit
@@ -17,7 +17,7 @@ metrics as (
 
 pooled as (
     select
-        any_value(migration) as migration,
+        migration,
         stack,
         metric_id,
         step_axis,
@@ -29,7 +29,7 @@ pooled as (
         avg(autocorrelation) as autocorrelation,
         avg(mean_f) as inflation
     from fits
-    group by stack, metric_id, step_axis
+    group by migration, stack, metric_id, step_axis
 )
 
 select

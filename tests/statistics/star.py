@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from warehouse.catalog import ExtraMetric, dimension_tables, load_catalog
 from warehouse.contract import stable_id
+from warehouse.load_dimensions import put_pairs
 from warehouse.project import Project, load_project
 from warehouse.schema import apply_macros, apply_schema, macro_files, schema_files
 from warehouse.settings import project_folder
@@ -186,11 +187,10 @@ def _insert_pairs(con: duckdb.DuckDBPyConnection, migrations: list[Migration]) -
                 "candidate_run_name": b.name,
                 "baseline_stack": a.stack,
                 "candidate_stack": b.stack,
-                "input_version": "1",
             }
             for a, b, kind in pairs
         ]
-    _insert(con, "dim_migration", pa.Table.from_pylist(rows))
+    put_pairs(con, pa.Table.from_pylist(rows))
 
 
 def build(con: duckdb.DuckDBPyConnection, names: Iterable[str] | None = None) -> dict[str, float]:

@@ -5,6 +5,7 @@ import textwrap
 import duckdb
 import pytest
 
+from tests.statistics.star import Migration, Run, open_star
 from tests.warehouse.test_load import CATALOG, put_run
 from warehouse import publish as publishing
 from warehouse.connection import NothingPublishedError, open_reader, open_writer
@@ -62,6 +63,24 @@ def test_equal_content_is_not_published_twice(warehouse, tmp_path):
     second = publish(warehouse, target)
     assert (second.is_new, second.version) == (False, first.version)
     assert target.stat().st_ino == inode
+
+
+@pytest.mark.parametrize("table", ["dim_run", "dim_migration", "dim_component", "bridge_run_component"])
+def test_another_value_in_any_column_is_another_content(table):
+    values = {"training/loss": {1: 2.0, 2: 1.5}}
+    hardware = (("hardware", "H100", "1"),)
+    runs = Run("gpu", "baseline", "gpu", values, components=hardware), Run("npu", "candidate", "npu", values, "gpu")
+    con = open_star([Migration("m", runs)])
+    known = {publishing.content_version(con)}
+    columns = con.execute(
+        "select column_name, data_type from duckdb_columns() where table_name = ? and column_name <> 'loaded_at'",
+        [table],
+    ).fetchall()
+    for count, (column, kind) in enumerate(columns, start=2):
+        value = f"coalesce({column}, '') || 'x'" if kind == "VARCHAR" else f"coalesce({column}, 0) + 1"
+        con.execute(f"update {table} set {column} = {value}")
+        known.add(publishing.content_version(con))
+        assert len(known) == count, column
 
 
 def test_old_versions_are_kept_but_not_for_ever(warehouse, tmp_path):

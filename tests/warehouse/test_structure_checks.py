@@ -106,6 +106,8 @@ FAULTS = {
     "mart_first_drift__one_row_a_rank": """
         insert into mart_first_drift by name select pair_id, 1 as rank, 'm' as metric from dim_migration, range(2)""",
     "mart_metric_profile__covers_every_metric": "delete from mart_metric_profile where metric = 'time/step'",
+    "mart_noise_floor__one_row_a_floor": """
+        insert into mart_noise_floor by name select 'm' as migration, 's' as stack, 1 as metric_id from range(2)""",
     "mart_pair_verdict__covers_every_pair": "delete from mart_pair_verdict",
     "mart_run_health__covers_every_run": "delete from mart_run_health",
 }
