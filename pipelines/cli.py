@@ -263,11 +263,11 @@ def dev(
     home: Home = None,
 ) -> None:
     """Open the Dagster page on this machine, with sensor and schedule."""
-    from pipelines.execute import prepare_instance
+    from pipelines.dagster_storage import prepare_storage
 
     settings = settings_for(home)
     settings.landing.mkdir(parents=True, exist_ok=True)
-    prepare_instance(settings)
+    prepare_storage(settings.dagster_home)
     environment = {
         **os.environ,
         "DAGSTER_HOME": str(settings.dagster_home),

@@ -7,7 +7,6 @@ that run assets.
 import fcntl
 import logging
 import os
-import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,14 +17,14 @@ warnings.filterwarnings("ignore", module="dagster")
 
 import dagster as dg  # noqa: E402
 
+from pipelines.dagster_storage import prepare_storage  # noqa: E402
 from pipelines.definitions import defs  # noqa: E402
 from pipelines.defs.automation import JOB_NAME, run_tags  # noqa: E402
 from pipelines.landing import find_manifests  # noqa: E402
 from pipelines.resources import WarehouseResource  # noqa: E402
 from warehouse.connection import WarehouseLockedError  # noqa: E402
-from warehouse.settings import HOME_VARIABLE, Settings, project_folder  # noqa: E402
+from warehouse.settings import HOME_VARIABLE, Settings  # noqa: E402
 
-INSTANCE_FILE = "dagster.yaml"
 _LAUNCHER_TAG = "firstdrift/launcher"
 _UNFINISHED = [
     dg.DagsterRunStatus.NOT_STARTED,
@@ -66,14 +65,6 @@ class RunSummary:
     is_new: bool = False
 
 
-def prepare_instance(settings: Settings) -> None:
-    """Make the folder of Dagster's own storage, with the project's instance file in it."""
-    settings.dagster_home.mkdir(parents=True, exist_ok=True)
-    target = settings.dagster_home / INSTANCE_FILE
-    if not target.exists():
-        shutil.copyfile(project_folder(INSTANCE_FILE), target)
-
-
 def step_count() -> int:
     """Return the number of steps of the job, for a progress bar."""
     return len(defs.resolve_job_def(JOB_NAME).graph.nodes)
@@ -86,12 +77,12 @@ def run_everything(settings: Settings, report: Callable[[str], None]) -> RunSumm
         settings: The warehouse.
         report: Called with the name of each step when it is done.
     """
-    prepare_instance(settings)
     manifests, failures = find_manifests(settings.landing)
     names = [manifest.migration for manifest in manifests]
     if not names:
         messages = [failure.message for failure in failures]
         return RunSummary(False, messages=messages or [_nothing_to_read(settings)])
+    prepare_storage(settings.dagster_home)
     with _only_run(settings), _instance(settings) as instance:
         _bury_killed_runs(instance)
         instance.add_dynamic_partitions("migration", names)

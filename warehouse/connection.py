@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,21 @@ def open_writer(path: Path, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator
         yield con
     finally:
         con.close()
+
+
+def set_aside(path: Path, *companions: str) -> Path:
+    """Give a damaged file another name, beside the old one, and return it.
+
+    Args:
+        path: The file.
+        companions: Endings of the files that belong to it (".wal"), renamed too where they are there.
+    """
+    moved = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
+    for ending in ("", *companions):
+        source = path.with_name(path.name + ending)
+        if source.exists():
+            source.replace(moved.with_name(moved.name + ending))
+    return moved
 
 
 @contextmanager
