@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.render import number_text
+from pipelines.tables import number_text
 from warehouse.catalog import Catalog, Metric, describe_metric, search_metrics
 from warehouse.metrics_page import domain_text, metric_card
 from warehouse.wording import counted

@@ -6,9 +6,11 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from pipelines.names import listed_names, meant_name
 from warehouse.settings import project_folder
 
 _PARAM = re.compile(r"^--\s*param\s+(?P<name>[a-z_]+)\s*:\s*(?P<text>[^=]*?)\s*=\s*(?P<default>.*?)\s*$")
+_VALUES = re.compile(r"^--\s*values\s+(?P<name>[a-z_]+)\s*:\s*(?P<query>.+?)\s*$")
 
 
 def _files() -> dict[str, Path]:
@@ -32,6 +34,15 @@ def parameters_of(sql: str) -> dict[str, str]:
     return {matched["name"]: matched["default"] for matched in found if matched}
 
 
+def values_of(sql: str) -> dict[str, str]:
+    """Return, by parameter, the statement that gives the values it may have.
+
+    A header line reads `-- values name: select ...`; a parameter without one takes any number.
+    """
+    found = [_VALUES.match(line) for line in sql.splitlines()]
+    return {matched["name"]: matched["query"] for matched in found if matched}
+
+
 def run_question(con: duckdb.DuckDBPyConnection, question: str, given: dict[str, str]) -> pa.Table:
     """Ask a question.
 
@@ -41,7 +52,8 @@ def run_question(con: duckdb.DuckDBPyConnection, question: str, given: dict[str,
         given: Values of its parameters, where they differ from the defaults.
 
     Raises:
-        ValueError: If a parameter is not known, or the question is neither a name nor SQL.
+        ValueError: If a parameter is not known, nothing in the file has its value, or the question is neither a name
+            nor SQL.
     """
     path = _files().get(question)
     if path is None and re.fullmatch(r"[a-z0-9_]+", question):
@@ -52,10 +64,32 @@ def run_question(con: duckdb.DuckDBPyConnection, question: str, given: dict[str,
     if unknown and path:
         raise ValueError(f"{question} has no parameter {', '.join(unknown)}; it has {', '.join(defaults) or 'none'}.")
     values = {**defaults, **given}
+    for name, query in values_of(sql).items():
+        values[name] = _checked(con, question if path else "The question", name, query, values[name], name in given)
     relation = con.sql(sql, params=values) if values else con.sql(sql)
     if relation is None:
         raise ValueError("The statement returns no rows; ask with a SELECT.")
     return relation.to_arrow_table()
+
+
+def _checked(con: duckdb.DuckDBPyConnection, question: str, name: str, query: str, value: str, is_given: bool) -> str:
+    """Return the value of a parameter as the file spells it.
+
+    Where the default belongs to the examples and the file offers a single other value, that one is meant.
+    """
+    rows = con.execute(f"select distinct cast(value as varchar) from ({query}) as offered (value) order by all")
+    known = [text for (text,) in rows.fetchall() if text is not None]
+    meant = meant_name(con, value, known)
+    if meant is not None:
+        return meant
+    if is_given:
+        raise ValueError(f"No {name} is called {value}; there are {listed_names(known, value)}.")
+    if len(known) == 1:
+        return known[0]
+    raise ValueError(
+        f"{question} asks about the {name} {value} unless told otherwise, and there is none; "
+        f"give --param {name}=..., there are {listed_names(known, value)}."
+    )
 
 
 def questions_markdown() -> str:

@@ -1,5 +1,6 @@
 """Tables of a query for people and for programs: text, CSV, JSON, Parquet."""
 
+import io
 import json
 import math
 from datetime import date, datetime
@@ -10,24 +11,12 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from rich.console import Console
-from rich.table import Table
 
+from pipelines.tables import UNBOUNDED, number_text, print_table
 from warehouse.wording import counted
 
+_READ_AS_RECORDS = 20
 FORMATS = ("table", "csv", "json", "parquet")
-
-
-def number_text(value: Any) -> str:
-    """Return a cell as a person wants to read it: six significant digits, nothing for null."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, list | tuple):
-        return ", ".join(number_text(item) for item in value)
-    return str(value)
 
 
 def json_ready(value: Any) -> Any:
@@ -48,17 +37,6 @@ def to_json(data: Any) -> str:
     return json.dumps(json_ready(data), ensure_ascii=False, indent=1, default=str)
 
 
-def rich_table(table: pa.Table, title: str | None = None) -> Table:
-    """Return an Arrow table as a table for the terminal."""
-    shown = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
-    for field in table.schema:
-        is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
-        shown.add_column(field.name, justify="right" if is_number else "left", overflow="fold")
-    for row in table.to_pylist():
-        shown.add_row(*[number_text(value) for value in row.values()])
-    return shown
-
-
 def write_result(table: pa.Table, form: str, output: Path | None, console: Console) -> None:
     """Write the result of a query.
 
@@ -77,26 +55,33 @@ def write_result(table: pa.Table, form: str, output: Path | None, console: Conso
         pq.write_table(table, output)
         return
     if form == "table" and output is None:
-        console.print(rich_table(table))
+        _print_arrow(table, console)
         console.print(f"{counted(table.num_rows, 'row')}", style="dim")
         return
-    text = _text(table, form, console)
+    text = _text(table, form)
     if output is None:
         print(text, end="" if text.endswith("\n") else "\n")
     else:
         output.write_text(text, encoding="utf-8")
 
 
-def _text(table: pa.Table, form: str, console: Console) -> str:
+def _text(table: pa.Table, form: str) -> str:
     if form == "json":
         return to_json(table.to_pylist()) + "\n"
     if form == "csv":
         sink = pa.BufferOutputStream()
         pa_csv.write_csv(_flat(table), sink)
         return sink.getvalue().to_pybytes().decode()
-    with console.capture() as captured:
-        console.print(rich_table(table))
-    return captured.get()
+    written = io.StringIO()
+    _print_arrow(table, Console(file=written, width=UNBOUNDED))
+    return written.getvalue()
+
+
+def _print_arrow(table: pa.Table, console: Console) -> None:
+    values = [table.column(index).to_pylist() for index in range(table.num_columns)]
+    rows = list(zip(*values, strict=True))
+    # A record a row is for reading: a long answer keeps its rows below each other instead.
+    print_table(table.column_names, rows, console, may_drop=len(rows) > _READ_AS_RECORDS)
 
 
 def _flat(table: pa.Table) -> pa.Table:

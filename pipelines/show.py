@@ -6,8 +6,8 @@ import duckdb
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.render import number_text
 from pipelines.sparkline import sparkline
+from pipelines.tables import number_text
 from warehouse.wording import counted
 
 _SHOWN_METRICS = 3

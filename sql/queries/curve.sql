@@ -1,6 +1,8 @@
 -- What are the two curves of a metric, their difference and the noise of equal runs?
 -- param candidate: name of the candidate run = npu_attn_mask_at60
+-- values candidate: select candidate_run_name from dim_migration where pair_kind = 'migration'
 -- param metric: the metric = mismatch/mismatch_k3_kl
+-- values metric: select metric from mart_divergence_onset
 -- test: count(*) = 150 and min(step) = 1 and max(step) = 150
 -- test: avg(delta) filter (where step >= 60) > 5 * abs(avg(delta) filter (where step < 60))
 select

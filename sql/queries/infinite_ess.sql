@@ -1,5 +1,6 @@
 -- In which runs is the effective sample size not finite, and what else broke at those steps?
 -- param metric: the metric = rollout_is/mismatch/rollout_is_eff_sample_size
+-- values metric: select metric from mart_metric_profile
 -- test: count(*) = 1 and bool_and(run_name = 'npu_ess_overflow_at60')
 -- test: min(first_step) = 60 and max(steps) = 91
 -- test: bool_and(other_rules_broken is null and other_metrics_not_finite is null)

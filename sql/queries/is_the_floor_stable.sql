@@ -1,5 +1,6 @@
 -- Is the noise floor of a metric the same in every pair of equal runs, and along the run?
 -- param metric: the metric = reward/avg_raw_reward
+-- values metric: select metric from mart_divergence_onset
 -- test: count(*) = 3
 -- test: bool_and(late_spread > 0 and relative_to_all between 0.3 and 3)
 with deltas as (

@@ -1,5 +1,6 @@
 -- Under which names do the frameworks log a metric?
 -- param metric: the metric = mismatch/mismatch_k3_kl
+-- values metric: select metric from dim_metric_alias
 -- test: count(*) >= 1 and count(*) filter (where framework = 'verl') >= 1
 select
     aliases.framework,

@@ -1,5 +1,6 @@
 -- When did each category first differ, decouple and drift?
 -- param candidate: name of the candidate run = npu_attn_mask_at60
+-- values candidate: select candidate_run_name from dim_migration where pair_kind = 'migration'
 -- test: count(*) = 10
 -- test: min(drift) filter (where category in ('mismatch', 'importance_sampling')) between 59 and 61
 -- test: count(drift) filter (where category in ('reward', 'time')) = 0

@@ -1,5 +1,6 @@
 -- What stands behind the verdict on a run, reason by reason?
 -- param candidate: name of the candidate run = npu_ess_overflow_at60
+-- values candidate: select candidate_run_name from dim_migration where pair_kind = 'migration'
 -- test: count(*) >= 3 and min(ordinal) = 1
 -- test: count(*) filter (where reason_kind = 'nonfinite' and step = 60) = 1
 select

@@ -1,5 +1,6 @@
 -- What do the runs of a migration reach at the end: the mean reward of the last steps?
 -- param metric: the metric = reward/avg_raw_reward
+-- values metric: select metric from mart_metric_profile
 -- param steps: number of last steps = 20
 -- test: count(*) = 6 and bool_and(steps = 20)
 -- test: bool_and(mean_value between -1 and 1)

@@ -1,5 +1,6 @@
 -- Which phases of a step became slower after the migration, and how much of the step is that?
 -- param metric: the metric of a whole step = time/step
+-- values metric: select metric from mart_divergence_onset where category = 'time'
 -- test: count(*) filter (where metric = 'time/step') = 2
 -- test: bool_and(ratio between 1.0 and 1.5) filter (where metric = 'time/step')
 -- test: bool_and(share_of_step <= 1.001)

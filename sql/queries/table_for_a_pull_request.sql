@@ -1,5 +1,6 @@
 -- What table shows that a change of kernel, engine or hardware is safe: means, difference with interval, verdict?
 -- param candidate: name of the candidate run = npu_attn_mask_at60
+-- values candidate: select candidate_run_name from dim_migration where pair_kind = 'migration'
 -- param steps: number of first steps that get a block of their own = 20
 -- param others: number of drifted metrics besides those to look at first = 5
 -- test: count(distinct block) = 2

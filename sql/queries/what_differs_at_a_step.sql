@@ -1,6 +1,8 @@
 -- Which metrics are furthest outside the noise of equal runs at one step?
 -- param candidate: name of the candidate run = npu_attn_mask_at60
+-- values candidate: select candidate_run_name from dim_migration where pair_kind = 'migration'
 -- param step: the step = 62
+-- values step: select step from dim_step
 -- test: count(*) >= 30
 -- test: count(*) filter (where place <= 5 and category in ('mismatch', 'importance_sampling')) >= 4
 -- test: min(abs(in_sigma)) filter (where place <= 3) > 4

@@ -1,6 +1,8 @@
 -- Which metrics move before the reward does, and by how many steps?
 -- param metric: the metric that follows = reward/avg_raw_reward
+-- values metric: select metric from mart_divergence_onset
 -- param onset: kind of onset, drift or decouple = drift
+-- values onset: select unnest(['drift', 'decouple'])
 -- test: bool_and(candidate = 'npu_attn_mask_at60')
 -- test: count(*) >= 5 and min(onset_step) between 59 and 61
 -- test: bool_and(leads_by >= 0 or leads_by is null)

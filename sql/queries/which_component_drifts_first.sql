@@ -2,6 +2,7 @@
 -- Only what was compared inside one recipe and one rest of the stack is called earlier; what always changes together
 -- is called confounded, and equal runs stand beside it.
 -- param kind: kind of onset, drift or decouple = drift
+-- values kind: select unnest(['drift', 'decouple'])
 -- test: count(*) = 0
 select
     component_kind,

@@ -1,5 +1,6 @@
 -- Which version of a kernel, engine or driver drifts first?
 -- param kind: kind of component, see dim_component = attention_kernel
+-- values kind: select component_kind from dim_component
 -- test: count(*) = 1 and bool_and(from_version = 'dense 1.0' and to_version = 'dense 1.1')
 -- test: min(earliest_onset) between 59 and 61
 with components as (
