@@ -6,7 +6,7 @@ import duckdb
 from rich.console import Console
 
 from pipelines.names import listed_names, meant_name
-from pipelines.tables import fits, number_text, print_records, print_table
+from pipelines.tables import fits, number_text, print_records, print_shortened, print_table
 
 _INDENT = 2
 _SIDE_BY_SIDE = 4
@@ -93,13 +93,17 @@ _NOTES = {
     "What drifted, first to last": "Tied metrics moved within one interval: their order is no evidence, "
     "their stage is.",
 }
+_OF_THE_DRIFT = (
+    "from mart_paired_delta as d inner join mart_divergence_onset as o "
+    "on d.pair_id = o.pair_id and d.metric_id = o.metric_id and d.step_axis = o.step_axis "
+    "where d.pair_id = {pair} and d.metric = {metric} and o.onset_kind = 'drift' "
+)
 # The fit of int_level_fit for one series, from the published differences.
 _FIT_AGAIN = (
     "with series as (select d.step_axis, d.step, 1.0 / (d.sigma * d.sigma) as w, drawn_in(d.adjusted_delta - "
     "median(d.adjusted_delta) over (partition by d.step_axis), greatest(d.sigma, coalesce(d.local_sigma, 0.0))) as d, "
     "o.inflation, o.interval_inflation, o.is_censored "
-    "from mart_paired_delta as d inner join mart_divergence_onset as o on d.pair_id = o.pair_id and d.metric_id = o.metric_id and d.step_axis = o.step_axis "
-    "where d.pair_id = {pair} and d.metric = {metric} and o.onset_kind = 'drift' and d.is_comparable and d.sigma > 0), "
+    f"{_OF_THE_DRIFT}and d.is_comparable and d.sigma > 0), "
     "running as (select *, row_number() over along - 1 as k, count(*) over whole as n, "
     "sum(w) over along - w as left_weight, sum(w * d) over along - w * d as left_sum, sum(w) over whole as weight, "
     "sum(w * d) over whole as total, sum(w * d * d) over whole as squares from series "
@@ -138,11 +142,6 @@ _METRIC_QUESTIONS = (
         "where pair_id = {pair} and metric = {metric} order by onset_kind",
     ),
     ("Statistic and interval of a step, reckoned anew from the differences", _FIT_AGAIN),
-)
-_OF_THE_DRIFT = (
-    "from mart_paired_delta as d inner join mart_divergence_onset as o "
-    "on d.pair_id = o.pair_id and d.metric_id = o.metric_id and d.step_axis = o.step_axis "
-    "where d.pair_id = {pair} and d.metric = {metric} and o.onset_kind = 'drift' "
 )
 _MEANS = (
     "count(*) as steps, avg(d.delta) as mean_delta, avg(d.adjusted_delta) as mean_adjusted_delta, "
@@ -235,4 +234,4 @@ def _print_rows(part: Evidence, console: Console) -> None:
         else:
             print_records(part.columns, part.rows, console, indent=_INDENT)
         return
-    print_table(part.columns, part.rows, console, indent=_INDENT, may_drop=True)
+    print_shortened(part.columns, part.rows, console, indent=_INDENT)

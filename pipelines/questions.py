@@ -84,6 +84,10 @@ def _checked(con: duckdb.DuckDBPyConnection, question: str, name: str, query: st
         return meant
     if is_given:
         raise ValueError(f"No {name} is called {value}; there are {listed_names(known, value)}.")
+    if not known:
+        raise ValueError(
+            f"{question} asks about the {name} {value} unless told otherwise, and the file holds none yet."
+        )
     if len(known) == 1:
         return known[0]
     raise ValueError(

@@ -12,7 +12,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from pipelines.tables import UNBOUNDED, number_text, print_table
+from pipelines.tables import UNBOUNDED, number_text, print_shortened, print_table
 from warehouse.wording import counted
 
 _READ_AS_RECORDS = 20
@@ -81,7 +81,8 @@ def _print_arrow(table: pa.Table, console: Console) -> None:
     values = [table.column(index).to_pylist() for index in range(table.num_columns)]
     rows = list(zip(*values, strict=True))
     # A record a row is for reading: a long answer keeps its rows below each other instead.
-    print_table(table.column_names, rows, console, may_drop=len(rows) > _READ_AS_RECORDS)
+    show = print_shortened if len(rows) > _READ_AS_RECORDS else print_table
+    show(table.column_names, rows, console)
 
 
 def _flat(table: pa.Table) -> pa.Table:

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import duckdb
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
+from pipelines.questions import run_question
 from pipelines.sparkline import sparkline
-from pipelines.tables import number_text
+from pipelines.tables import number_text, print_table, room_of
 from warehouse.wording import counted
 
 _SHOWN_METRICS = 3
@@ -62,7 +63,10 @@ class Anomaly:
 
 @dataclass(frozen=True)
 class PairView:
-    """One pair as it is shown."""
+    """One pair as it is shown.
+
+    `also` is what the verdict leaves alone and a reader must not miss: not finite, slower or faster, a broken rule.
+    """
 
     baseline: str
     candidate: str
@@ -71,6 +75,7 @@ class PairView:
     verdict: str
     grade: str
     reason: str
+    also: str
     time_verdict: str
     nonfinite_metrics: str
     parity: str
@@ -118,9 +123,14 @@ def _pairs(con: duckdb.DuckDBPyConnection, migration: str) -> list[PairView]:
         """,
         [migration],
     ).fetchall()
+    also = {
+        (row["migration"], row["candidate"], row["baseline"]): row["also"] or ""
+        for row in run_question(con, "verdicts", {}).to_pylist()
+    }
     return [
         PairView(
             *row[2:9],
+            also=also.get((migration, row[3], row[2]), ""),
             time_verdict=number_text(row[9]),
             nonfinite_metrics=", ".join(f"{m['metric']} from step {m['step']}" for m in row[10] or []),
             parity=_parity(con, row[0]),
@@ -243,47 +253,39 @@ def print_views(views: list[MigrationView], console: Console) -> None:
 
 
 def _print_verdicts(view: MigrationView, console: Console) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    # A narrow terminal names the metrics below, where a name has a line of its own.
-    titles = ["candidate", "verdict", "grade", "onset", "stage"]
-    if console.width >= _WIDE:
-        titles.insert(4, "first to move")
-    for title in titles:
-        table.add_column(title, overflow="fold")
+    rows = []
     for pair in view.pairs:
-        if pair.pair_kind != "migration":
-            continue
-        first = pair.moved[0] if pair.moved else None
-        cells = {
-            "candidate": pair.candidate,
-            "verdict": f"[{_COLOURS.get(pair.verdict, 'white')}]{pair.verdict}[/]",
-            "grade": pair.grade,
-            "onset": _onset(first) if first else "",
-            "first to move": first.metric if first else "nothing",
-            "stage": first.stage if first else "",
-        }
-        table.add_row(*(cells[title] for title in titles))
-    console.print(table)
+        if pair.pair_kind == "migration":
+            first = pair.moved[0] if pair.moved else None
+            verdict = Text(pair.verdict, _COLOURS.get(pair.verdict, "white"))
+            named = (_onset(first), first.stage, first.metric) if first else ("", "", "")
+            rows.append((pair.candidate, verdict, named[0], pair.also, pair.grade, named[1], named[2]))
+    columns = ["candidate", "verdict", "onset step", "also", "grade", "stage", "first to move"]
+    kept = [i for i, name in enumerate(columns) if name != "also" or any(pair.also for pair in view.pairs)]
+    # What a narrow terminal has no room for is said of each pair below.
+    print_table([columns[i] for i in kept], [[row[i] for i in kept] for row in rows], console, may_drop=True)
 
 
 def _onset(moved: Moved) -> str:
-    if moved.onset_step is None:
+    """Return the onset with its interval, where that is wider than the step itself."""
+    low, step, high = moved.onset_step_low, moved.onset_step, moved.onset_step_high
+    if step is None:
         return ""
-    if moved.onset_step_low is None or moved.onset_step_high is None:
-        return f"step {moved.onset_step}"
-    return f"step {moved.onset_step} ({moved.onset_step_low} to {moved.onset_step_high})"
+    return f"{step}" if None in (low, high) or low == high else f"{step} ({low} to {high})"
 
 
 def _print_pair(pair: PairView, console: Console) -> None:
     console.print(f"\n[bold]{pair.candidate}[/bold] against {pair.baseline}, paired as {pair.how_paired}")
+    if pair.moved and pair.tied_metrics > 1:
+        first = pair.moved[0]
+        console.print(
+            f"  {first.stage} moved first, at step {_onset(first)}: {pair.tied_metrics} metrics are tied, and with "
+            f"probability {pair.stage_probability or 0:.2f} the first of them is of this stage.",
+            markup=False,
+        )
     console.print(f"  {pair.reason}", markup=False)
     if pair.moved:
-        _print_moved(pair.moved, console)
-        if pair.tied_metrics > 1:
-            console.print(
-                f"  {pair.tied_metrics} metrics moved within one interval; with probability "
-                f"{pair.stage_probability or 0:.2f} the first of them belongs to {pair.moved[0].stage}."
-            )
+        _print_moved(pair.moved, pair.tied_metrics, console)
     console.print(f"  data order: {pair.parity}")
     if pair.time_verdict:
         console.print(f"  time: {pair.time_verdict}", markup=False)
@@ -302,21 +304,20 @@ def _print_pair(pair: PairView, console: Console) -> None:
         console.print(f"  {counted(warnings, 'warning')} in mart_anomaly")
 
 
-def _print_moved(moved: list[Moved], console: Console) -> None:
-    """Print the metrics that drifted as a table, or two lines each where a table would be torn apart."""
-    if console.width < _WIDE:
-        for m in moved:
-            console.print(f"  {m.rank:>2}  {m.metric}", markup=False, soft_wrap=True)
-            tied = ", tied" if m.is_tied else ""
-            console.print(f"      {_onset(m)}, P(first) {_probability(m)}{tied}  {m.sparkline}", markup=False)
+def _print_moved(moved: list[Moved], tied_metrics: int, console: Console) -> None:
+    """Print the metrics that drifted as a table, or two lines each where a table has no room."""
+    rows = [
+        (m.rank, m.metric, _onset(m), _probability(m), "tied" if m.is_tied and tied_metrics > 1 else "", m.sparkline)
+        for m in moved
+    ]
+    if room_of(console) >= _WIDE:
+        titles = ("rank", "metric", "onset step", "P(first)", "tied", "difference")
+        print_table(titles, rows, console, indent=2)
         return
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    for title in ("rank", "metric", "category", "onset", "P(first)", "tied", "difference"):
-        table.add_column(title, overflow="fold")
-    for m in moved:
-        tied = "yes" if m.is_tied else ""
-        table.add_row(str(m.rank), m.metric, m.category, _onset(m), _probability(m), tied, m.sparkline)
-    console.print(table)
+    for rank, metric, onset, probability, tied, line in rows:
+        console.print(f"  {rank:>2}  {metric}", markup=False, soft_wrap=True)
+        facts = ", ".join(part for part in (f"step {onset}", f"P(first) {probability}", tied) if part)
+        console.print(f"      {facts}  {line}", markup=False)
 
 
 def _probability(moved: Moved) -> str:
@@ -328,11 +329,9 @@ def _print_replicates(view: MigrationView, console: Console) -> None:
     if not replicates:
         return
     console.print("\n[bold]replicates[/bold]: equal stacks, what they differ by is the noise floor")
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    for title in ("runs", "verdict", "first difference of the loss"):
-        table.add_column(title, overflow="fold")
+    rows = []
     for pair in replicates:
         loss = next((d for d in pair.first_differences if "loss" in d.metric), None)
-        text = "" if loss is None else "none" if loss.step is None else f"step {loss.step}"
-        table.add_row(f"{pair.baseline}, {pair.candidate}", pair.verdict, text)
-    console.print(table)
+        step = "" if loss is None else "none" if loss.step is None else f"step {loss.step}"
+        rows.append((f"{pair.baseline}, {pair.candidate}", pair.verdict, step))
+    print_table(("runs", "verdict", "first difference of the loss"), rows, console, indent=2)

@@ -45,15 +45,18 @@ def room_of(console: Console) -> int:
 
 def print_table(
     columns: Sequence[str], rows: Rows, console: Console, *, indent: int = 0, may_drop: bool = False
-) -> None:
-    """Print rows as a table where it fits.
+) -> tuple[str, ...]:
+    """Print rows as a table where it fits, else as records.
 
     Args:
         columns: Names of the columns, the most telling first.
         rows: Their values, as `number_text` takes them, or coloured text.
         console: Where to.
         indent: Blanks before each line.
-        may_drop: Whether the last columns may be left out, with a line that names them, before rows become records.
+        may_drop: Whether the last columns may be left out before rows become records.
+
+    Returns:
+        The columns left out.
     """
     room = room_of(console)
     shown = len(columns)
@@ -62,7 +65,7 @@ def print_table(
         shown -= 1
     if shown < len(columns) and (not may_drop or shown < _FEWEST):
         print_records(columns, rows, console, indent=indent)
-        return
+        return ()
     table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
     for index, name in enumerate(columns[:shown]):
         values = [row[index] for row in rows]
@@ -72,9 +75,14 @@ def print_table(
     for row in rows:
         table.add_row(*[value if isinstance(value, Text) else Text(number_text(value)) for value in row[:shown]])
     _print_wide(table, console, indent, room)
-    if shown < len(columns):
-        left_out = ", ".join(columns[shown:])
-        console.print(f"{' ' * indent}No room for {left_out}", style="dim", markup=False)
+    return tuple(columns[shown:])
+
+
+def print_shortened(columns: Sequence[str], rows: Rows, console: Console, *, indent: int = 0) -> None:
+    """Print rows as a table with as many columns as there is room for, and name those left out."""
+    left_out = print_table(columns, rows, console, indent=indent, may_drop=True)
+    if left_out:
+        console.print(f"{' ' * indent}No room for {', '.join(left_out)}.", style="dim", markup=False)
 
 
 def print_records(columns: Sequence[str], rows: Rows, console: Console, *, indent: int = 0) -> None:

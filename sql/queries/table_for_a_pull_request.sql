@@ -7,6 +7,8 @@
 -- test: bool_and(n = 20) filter (where block = 'first 20 steps' and metric = 'reward/avg_raw_reward')
 -- test: count(*) filter (where block = 'all steps' and verdict like 'drift from step 6%') >= 3
 -- test: count(*) filter (where metric = 'response/prompt_len/mean' and verdict = 'equal') = 2
+-- test: count(*) filter (where verdict like '1.4_ times slower from the first step') >= 2
+-- test: count(*) filter (where verdict like '%not judged%') = 0
 -- test: bool_and(low <= difference and difference <= high) filter (where low is not null)
 with pairs as (
     select *
@@ -138,6 +140,16 @@ widths as (
         *,
         greatest(case when isnan(lag1) then n else n * (1.0 - lag1) / (1.0 + lag1) end, 2.0) as effective
     from summed
+),
+
+-- Of a phase that is slower all along and slower still from some step on, the change is told.
+paces as (
+    select *
+    from mart_time_shift
+    qualify row_number() over (
+        partition by pair_id, metric_id, step_axis
+        order by shift_kind = 'from_start'
+    ) = 1
 )
 
 select
@@ -158,10 +170,17 @@ select
             then 'drift from step ' || widths.onset_step
         when widths.is_equal then 'equal'
         when widths.parity_class = 'exact' then 'must be equal and is not'
-        when widths.stage = 'time' then 'time, not judged'
+        when paces.onset_step <= widths.last_step or paces.shift_kind = 'from_start'
+            then substr(paces.sentence, length(paces.metric) + 2)
+        when widths.stage = 'time' then 'no lasting change of 25%'
         else 'no drift'
     end as verdict
 from widths
 inner join pairs on widths.pair_id = pairs.pair_id
+left join paces
+    on
+        widths.pair_id = paces.pair_id
+        and widths.metric = paces.metric
+        and widths.step_axis = paces.step_axis
 order by
     pairs.migration, baseline, widths.block_place, widths.focus_rank nulls last, widths.rank nulls last, widths.metric
