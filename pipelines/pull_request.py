@@ -14,6 +14,12 @@ _HEADER = (
     "| metric | baseline mean | candidate mean | difference (95% interval) | n | verdict |",
     "| --- | ---: | ---: | ---: | ---: | --- |",
 )
+_STRIKING = ("drift", "not finite", "must")
+_LEGEND = (
+    "The interval is that of the mean difference over these steps. *Drift* is a lasting change beyond what equal runs "
+    "show: an offset that is there from the start, or no larger than between equal runs, is *no drift*, though its "
+    "interval may exclude zero. Times are judged by their medians, from 25% on."
+)
 
 
 def pull_request_text(con: duckdb.DuckDBPyConnection, migration: str = "") -> str:
@@ -40,6 +46,9 @@ def _pair_lines(con: duckdb.DuckDBPyConnection, verdict: dict[str, Any]) -> list
         f"### {_safe(verdict['candidate'])} against {_safe(verdict['baseline'])}",
         "",
         f"**{verdict['verdict']}**, grade {verdict['grade']}. {_safe(verdict['reason'])}",
+        *(["", f"Also: {_safe(verdict['also'])}."] if verdict["also"] else []),
+        "",
+        f"Time: {_safe(verdict['time_verdict'])}.",
         "",
     ]
     differences = [
@@ -61,7 +70,7 @@ def _pair_lines(con: duckdb.DuckDBPyConnection, verdict: dict[str, Any]) -> list
     ]
     for block, rows in groupby(table, key=lambda row: row["block"]):
         lines += ["", f"{block.capitalize()}:", "", *_HEADER, *(_table_line(row) for row in rows)]
-    return lines
+    return [*lines, "", _LEGEND] if table else lines
 
 
 def _rows(con: duckdb.DuckDBPyConnection, question: str, given: dict[str, str]) -> list[dict[str, Any]]:
@@ -76,7 +85,7 @@ def _table_line(row: dict[str, Any]) -> str:
     difference = _short(row["difference"])
     if row["low"] is not None and row["low"] != row["high"]:
         difference += f" ({_short(row['low'])} to {_short(row['high'])})"
-    verdict = f"**{row['verdict']}**" if row["verdict"].startswith(("drift", "not finite", "must")) else row["verdict"]
+    verdict = f"**{row['verdict']}**" if row["verdict"].startswith(_STRIKING) else row["verdict"]
     cells = [
         f"`{_safe(row['metric'])}`",
         _short(row["baseline_mean"]),

@@ -56,6 +56,7 @@ select
         'faster from ' || paces.faster_since,
         'rule broken from ' || rules.since
     ), '') as also,
+    verdicts.time_verdict,
     verdicts.reason
 from mart_pair_verdict as verdicts
 inner join dim_migration as pairs on verdicts.pair_id = pairs.pair_id

@@ -33,6 +33,7 @@ _TICK_TEXT = (
     "datum.value != 0 && (abs(datum.value) >= 1e5 || abs(datum.value) < 1e-3)"
     " ? format(datum.value, '.2~e') : format(datum.value, '.6~r')"
 )
+_STEP_AXIS = {"format": "d", "tickCount": 5, "tickMinStep": 1, "labelSeparation": 8}
 _CONFIG = {
     "font": "sans-serif",
     "view": {"stroke": None},
@@ -91,7 +92,7 @@ def metric_chart(series: Series, band: tuple[Floats, Floats], metric: Row, resta
 
 
 def _with_x(layer: dict[str, Any], domain: list[int], has_labels: bool) -> dict[str, Any]:
-    axis = {"labels": has_labels, "ticks": has_labels, "tickCount": 6, "format": "d", "tickMinStep": 1}
+    axis = {**_STEP_AXIS, "labels": has_labels, "ticks": has_labels}
     x = {"field": "x", "type": "quantitative", "scale": {"domain": domain, "nice": False}, "axis": axis, "title": None}
     encoding = {"x": x, **layer["encoding"]}
     encoding["x"] = {**x, **layer["encoding"].get("x", {})}
@@ -244,12 +245,11 @@ def _timeline_layers(moved: list[Row], colour: str, shift: int, order: list[str]
 def _timeline_marks(
     values: list[Row], colour: str, shift: int, order: list[str], style: dict[str, Any]
 ) -> dict[str, Any]:
-    axis = {"format": "d", "tickCount": 6, "tickMinStep": 1}
     return {
         "data": {"values": values},
         "mark": {"type": "point", "color": COLOURS[colour], "size": 55, "opacity": 1, "yOffset": shift, **style},
         "encoding": {
-            "x": {"field": "x", "type": "quantitative", "title": None, "axis": axis},
+            "x": {"field": "x", "type": "quantitative", "title": None, "axis": _STEP_AXIS},
             "y": _rows(order),
         },
     }
@@ -264,7 +264,8 @@ def survival_chart(curves: list[Row]) -> str:
     """Return Kaplan-Meier curves, one line a group.
 
     Args:
-        curves: Rows of group, step and share of pairs that have not drifted up to the step.
+        curves: Rows of group, step and share of pairs that have not drifted up to the step; a group has a line for
+            each name it goes under.
     """
     groups = list(dict.fromkeys(row["group"] for row in curves))
     palette = ["baseline", "candidate", "drift", "decouple", "first-diff", "reference", "ink"]
@@ -276,7 +277,7 @@ def survival_chart(curves: list[Row]) -> str:
             "data": {"values": [{"x": r["step"], "y": r["share"], "group": r["group"]} for r in curves]},
             "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2},
             "encoding": {
-                "x": {"field": "x", "type": "quantitative", "title": None, "axis": {"format": "d", "tickMinStep": 1}},
+                "x": {"field": "x", "type": "quantitative", "title": None, "axis": _STEP_AXIS},
                 "y": {
                     "field": "y",
                     "type": "quantitative",
@@ -292,6 +293,7 @@ def survival_chart(curves: list[Row]) -> str:
                         "orient": "bottom",
                         "columns": 1,
                         "title": None,
+                        "labelExpr": "split(datum.label, '\\n')",
                         "labelLimit": 380,
                         "labelFontSize": 12,
                         "labelColor": COLOURS["ink"],

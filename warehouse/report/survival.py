@@ -38,11 +38,17 @@ def contrasts(con: duckdb.DuckDBPyConnection) -> list[Row]:
 
 
 def _named(curves: list[Row]) -> list[Row]:
-    found: list[Row] = []
+    """Return the curves, those that are equal as one under all their names: on each other only one would be seen."""
+    points: dict[str, list[tuple[int, float]]] = {}
     for row in curves:
         kind = "" if row["component_kind"] == "none" else f"{row['component_kind']} "
         group = f"{kind}{row['arm']} ({row['event_count']} / {row['pair_count']})"
-        if not found or found[-1]["group"] != group:
-            found.append({"group": group, "step": 0, "share": 1.0})
-        found.append({"group": group, "step": row["duration"], "share": row["survival"]})
-    return found
+        points.setdefault(group, [(0, 1.0)]).append((row["duration"], row["survival"]))
+    names: dict[tuple[tuple[int, float], ...], list[str]] = {}
+    for group, curve in points.items():
+        names.setdefault(tuple(curve), []).append(group)
+    return [
+        {"group": "\n".join(groups), "step": step, "share": share}
+        for curve, groups in names.items()
+        for step, share in curve
+    ]

@@ -13,6 +13,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "migrations": ("Migrations", "迁移"),
     "all_migrations": ("All migrations", "全部迁移"),
     "migration": ("Migration", "迁移"),
+    "also": ("Also", "另有"),
     "baseline": ("Baseline", "基线"),
     "candidate": ("Candidate", "候选"),
     "against": ("against", "对比"),
@@ -37,10 +38,11 @@ WORDS: dict[str, tuple[str, str]] = {
     "reference": ("decoupling of equal runs", "同栈重复的解耦"),
     "focus": ("The metrics to look at first", "重点指标"),
     "focus_note": (
-        "Above: both runs, with the band in which a run of equal stack would lie (2 sigma). Below: the difference, "
-        "in the noise of equal runs. Solid line: drift; dashed: decoupling; dotted: restart; bars with a cross on "
-        "the axis: values that are not finite.",
-        "上图：两次运行及同栈运行应处的噪声带（2σ）。下图：以同栈噪声为单位的差值。实线：漂移；虚线：解耦；点线：重启；"
+        "Above: both runs, with the band in which a run of the candidate's stack would lie (2 sigma): the baseline "
+        "moved by the offset between the stacks, so the baseline itself may lie outside. Below: the difference, in "
+        "the noise of equal runs. Solid line: drift; dashed: decoupling; dotted: restart; bars with a cross on the "
+        "axis: values that are not finite.",
+        "上图：两次运行，及候选同栈运行应处的噪声带（2σ）；该带以基线加上两栈间的固有偏移为中心，基线本身可能在带外。下图：以同栈噪声为单位的差值。实线：漂移；虚线：解耦；点线：重启；"
         "轴上带叉横条：非有限值。",
     ),
     "drifted": ("First to drift, or not finite", "最先漂移或非有限的指标"),
@@ -153,6 +155,13 @@ STAGES: dict[str, tuple[str, str]] = {
     "time": ("time", "耗时"),
 }
 
+ALSO_ZH = {
+    "not finite from": "自第 {} 步起非有限",
+    "slower from": "自第 {} 步起变慢",
+    "faster from": "自第 {} 步起变快",
+    "rule broken from": "自第 {} 步起违反规则",
+}
+
 ADVICE_ZH = {
     "log more steps: at least 20 that both runs have": "记录更多步：至少 20 个共同步",
     "repeat the baseline once on its own stack": "在基线栈上重复一次基线",
@@ -197,6 +206,12 @@ def finding_word(finding: str) -> Markup:
 def stage_word(stage: str | None) -> Markup:
     """Return a stage in both languages; nothing for None."""
     return both(*STAGES.get(stage, (stage, stage))) if stage else Markup("")
+
+
+def also_word(also: str | None) -> Markup:
+    """Return in both languages what stands beside a verdict, as the question `verdicts` names it."""
+    parts = [part.rpartition(" ") for part in (also or "").split(", ") if part]
+    return both(also or "", "，".join(ALSO_ZH[kind].format(step) for kind, _, step in parts))
 
 
 def advice_word(advice: str) -> Markup:

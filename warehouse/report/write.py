@@ -14,7 +14,16 @@ from markupsafe import Markup
 from warehouse.connection import open_reader
 from warehouse.report import words
 from warehouse.report.charts import metric_chart, sparkline, survival_chart, timeline_chart
-from warehouse.report.data import Answers, MigrationPage, PairPage, Row, migration_names, read_migration, rows
+from warehouse.report.data import (
+    Answers,
+    MigrationPage,
+    PairPage,
+    Row,
+    migration_names,
+    question_rows,
+    read_migration,
+    rows,
+)
 from warehouse.report.scales import noise_band
 from warehouse.report.survival import contrasts, hardware_curves, version_curves
 
@@ -147,7 +156,10 @@ def _index_html(con: duckdb.DuckDBPyConnection, files: dict[str, str], version: 
         order by pairs.migration, candidate, baseline
         """,
     )
-    shown = [{**row, "file": files[row["migration"]], "anchor": anchor(row)} for row in pairs]
+    also = {_named(row): row["also"] for row in question_rows(con, {}, "verdicts", {}, {})}
+    shown = [
+        {**row, "also": also[_named(row)], "file": files[row["migration"]], "anchor": anchor(row)} for row in pairs
+    ]
     judged = {row["migration"] for row in pairs}
     lonely = [{"migration": name, "file": file} for name, file in files.items() if name not in judged]
     hardware, versions = hardware_curves(con), version_curves(con)
@@ -163,6 +175,10 @@ def _index_html(con: duckdb.DuckDBPyConnection, files: dict[str, str], version: 
     )
 
 
+def _named(row: Row) -> tuple[str, str, str]:
+    return row["migration"], row["candidate"], row["baseline"]
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -175,6 +191,7 @@ def _environment() -> Environment:
         "finding_word": words.finding_word,
         "stage_word": words.stage_word,
         "advice_word": words.advice_word,
+        "also_word": words.also_word,
         "evidence": words.evidence,
         "pairing_word": words.pairing_word,
         "named_steps": words.named_steps,
