@@ -214,6 +214,7 @@ select
     ranked.onset_step_high,  -- upper end of its interval
     ranked.q_value,  -- false discovery rate at which it is named
     ranked.probability_first,  -- chance that no other drifted metric moved before it
-    ranked.is_tied  -- its interval overlaps with that of the earliest
+    ranked.is_tied and count(*) filter (where ranked.is_tied) over (partition by ranked.pair_id) > 1
+        as is_tied  -- its interval and that of the earliest overlap; never so of a metric that drifted alone
 from ranked
 inner join pairs on ranked.pair_id = pairs.pair_id

@@ -7,7 +7,7 @@
 -- test: bool_and(n = 20) filter (where block = 'first 20 steps' and metric = 'reward/avg_raw_reward')
 -- test: count(*) filter (where block = 'all steps' and verdict like 'drift from step 6%') >= 3
 -- test: count(*) filter (where metric = 'response/prompt_len/mean' and verdict = 'equal') = 2
--- test: count(*) filter (where verdict like '1.4_ times slower from the first step') >= 2
+-- test: bool_and(verdict like '1.3_ times slower from the first step') filter (where metric = 'task_time/p95')
 -- test: count(*) filter (where verdict like '%not judged%') = 0
 -- test: bool_and(low <= difference and difference <= high) filter (where low is not null)
 with pairs as (

@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pipelines.questions import list_questions, parameters_of, run_question
+from pipelines.questions import list_questions, parameters_of, run_question, values_of
 from tests.integration.conftest import firstdrift
 from warehouse.settings import project_folder
 
@@ -59,6 +59,10 @@ def planted(demo_home, tmp_path_factory):
         """update mart_divergence_onset set is_censored = false, onset_step = 5
             where metric = 'response/prompt_len/mean' and onset_kind = 'first_diff'
             and pair_id = (select min(pair_id) from dim_migration where pair_kind = 'migration')""",
+        f"""update mart_time_shift set shift_kind = 'change', onset_step = 60, ratio = 1.5
+            where metric = 'time/step' or (metric = 'task_time/p50'
+            and pair_id = (select pair_id from dim_migration where candidate_run_id = {one_run}))""",
+        f"update mart_anomaly set severity = 'error', step = 70 where run_id = {one_run}",
     ):
         con.execute(statement)
     yield con
@@ -114,6 +118,104 @@ def test_a_parameter_changes_the_answer(published):
 def test_an_unknown_parameter_is_named_with_the_known_ones(published):
     with pytest.raises(ValueError, match="has no parameter steps; it has candidate, metric"):
         run_question(published, "curve", {"steps": "1"})
+
+
+def test_a_parameter_that_names_something_says_what_there_is():
+    for path in FILES:
+        sql = path.read_text(encoding="utf-8")
+        named = {name for name, default in parameters_of(sql).items() if not default.isdigit()}
+        assert named <= set(values_of(sql)) <= set(parameters_of(sql)), path.name
+
+
+@pytest.mark.parametrize(
+    ("question", "given", "sentence"),
+    [
+        ("curve", {"candidate": "nosuch"}, "No candidate is called nosuch; there are npu_attn_mask_at60, npu_ess_over"),
+        ("curve", {"metric": "mismatch_k3"}, r"No metric is called mismatch_k3; there are 84, the nearest: .*_k3_kl"),
+        ("is_the_floor_stable", {"metric": "mean"}, "mean may mean response/advantages/mean, .*; name one of them"),
+        ("what_differs_at_a_step", {"step": "999"}, "No step is called 999; there are 1 to 150"),
+        ("which_kernel_version_drifts_first", {"kind": "foo"}, "there are attention_kernel, hardware, precision"),
+        ("which_component_drifts_first", {"kind": "foo"}, "No kind is called foo; there are decouple, drift"),
+        ("what_leads_reward", {"onset": "foo"}, "No onset is called foo; there are decouple, drift"),
+    ],
+)
+def test_a_value_that_nothing_has_is_refused_with_those_there_are(published, question, given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        run_question(published, question, given)
+
+
+@pytest.mark.parametrize("spelling", ["mismatch_k3_kl", "rollout_corr/k3_kl", "mismatch/mismatch_k3_kl"])
+def test_a_metric_may_be_given_by_any_of_its_names(published, spelling):
+    answer = run_question(published, "curve", {"metric": spelling})
+    assert answer == run_question(published, "curve", {"metric": "mismatch/mismatch_k3_kl"})
+
+
+@pytest.fixture
+def own_data(demo_home, tmp_path):
+    """A writable copy whose runs have other names than the examples."""
+    path = tmp_path / "own.duckdb"
+    shutil.copyfile(demo_home / "published" / "firstdrift.duckdb", path)
+    path.chmod(0o644)
+    with duckdb.connect(path) as con:
+        con.execute("update dim_migration set candidate_run_name = 'my_' || candidate_run_name")
+        con.execute("update dim_component set component_kind = 'driver' where component_kind = 'attention_kernel'")
+        yield con
+
+
+def test_a_default_of_the_examples_is_never_an_empty_answer_about_own_data(own_data):
+    asked = set()
+    for path in FILES:
+        defaults = parameters_of(path.read_text(encoding="utf-8"))
+        if defaults.get("candidate") or path.stem == "which_kernel_version_drifts_first":
+            name = "candidate" if "candidate" in defaults else "kind"
+            with pytest.raises(
+                ValueError, match=rf"give --param {name}=\.\.\., there are (my_npu_attn_mask_at60|driver), "
+            ):
+                run_question(own_data, path.stem, {})
+            asked.add(path.stem)
+    assert len(asked) == 6
+
+
+def test_the_only_candidate_is_meant_where_there_is_one(own_data):
+    own_data.execute("delete from dim_migration where candidate_run_name = 'my_npu_ess_overflow_at60'")
+    assert run_question(own_data, "curve", {}).num_rows == 150
+    own_data.execute("delete from dim_migration")
+    with pytest.raises(ValueError, match=r"asks about the candidate npu_attn_mask_at60 .* holds none yet"):
+        run_question(own_data, "curve", {})
+
+
+def test_steps_are_missing_as_the_health_of_a_run_counts_them(own_data):
+    own_data.execute(
+        """
+        delete from dim_step as steps using dim_run as runs
+        where steps.run_id = runs.run_id
+            and (runs.run_name = 'gpu_n1' and steps.step % 10 <> 0 or runs.run_name = 'gpu_n2' and steps.step = 2)
+        """
+    )
+    models = project_folder("models")
+    points = (models / "staging" / "stg_current_point.sql").read_text(encoding="utf-8")
+    health = (models / "marts" / "mart_run_health.sql").read_text(encoding="utf-8")
+    own_data.execute(f"create temp view stg_current_point as {points}")
+    counted = own_data.execute(f"select run_name, missing_steps from ({health}) where missing_steps > 0").fetchall()
+    listed = run_question(own_data, "missing_steps", {})
+    sums = listed.group_by("run_name").aggregate([("missing", "sum")]).to_pylist()
+    assert dict(counted) == {row["run_name"]: row["missing_sum"] for row in sums} == {"gpu_n1": 126, "gpu_n2": 1}
+
+
+def test_what_changed_in_only_some_pairs_is_no_companion(demo_home, tmp_path):
+    path = tmp_path / "copy.duckdb"
+    shutil.copyfile(demo_home / "published" / "firstdrift.duckdb", path)
+    path.chmod(0o644)
+    with duckdb.connect(path) as con:
+        con.execute(
+            """
+            delete from bridge_run_component
+            where component_id in (select component_id from dim_component where component_kind = 'precision')
+                and run_id in (select run_id from dim_run where run_name in ('npu_attn_mask_at60', 'gpu_n0'))
+            """
+        )
+        (row,) = run_question(con, "which_hardware_drifts_first", {}).to_pylist()
+    assert row["also_changed"] == "attention_kernel, rollout_engine"
 
 
 def test_the_command_line_lists_and_asks(demo_home):
