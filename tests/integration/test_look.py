@@ -1,9 +1,12 @@
 """The commands that look without changing anything: inspect, metrics, explain."""
 
+import io
 import json
 
 import pytest
+from rich.console import Console
 
+from pipelines.explain import Evidence, print_evidence
 from tests.integration.conftest import firstdrift, write_log
 
 ESS = "rollout_is/mismatch/rollout_is_eff_sample_size"
@@ -76,11 +79,52 @@ def test_explain_reckons_the_statistic_anew_from_the_published_differences(demo_
     (again,) = records(parts["Statistic and interval of a step, reckoned anew from the differences"])
     for name in ("inflation", "statistic", "threshold", "p_value"):
         assert again[name] == pytest.approx(drift[name], rel=1e-9)
-    if drift["shape"] == "step":
+    if drift["shape"] == "step" or drift["is_censored"]:
         for name in ("onset_step", "onset_step_low", "onset_step_high"):
             assert again[name] == drift[name]
     assert drift["floor_source"] == "replicates"
     assert again["steps"] == drift["step_count"]
+
+
+@pytest.mark.parametrize("name", ["mismatch_k3_kl", "rollout_corr/k3_kl"])
+def test_explain_takes_every_name_of_a_metric(demo_home, name):
+    asked, whole = (
+        firstdrift(demo_home, "explain", "npu_attn_mask_at60", metric, "--json").stdout
+        for metric in (name, "mismatch/mismatch_k3_kl")
+    )
+    assert asked == whole
+
+
+def test_explain_has_no_onset_to_show_of_a_metric_that_did_not_drift(demo_home):
+    parts = explained(demo_home, "npu_attn_mask_at60", "reward/avg_raw_reward")
+    assert parts["Statistic and interval of a step, reckoned anew from the differences"][0]["onset_step"] is None
+    assert "The steps around the onset" not in parts
+    assert [row["step"] for row in parts["The last steps, since there is no onset"]] == list(range(142, 151))
+    (means,) = parts["The difference over all steps: it has no onset"]
+    assert means["steps"] == 150
+    drifted = explained(demo_home, "npu_attn_mask_at60", "mismatch/mismatch_k3_kl")
+    assert [row["is_after"] for row in drifted["The difference before and after the onset"]] == [False, True]
+    assert len(drifted["The steps around the onset"]) == 9
+
+
+def test_explain_keeps_names_whole_and_speaks_in_words_on_a_narrow_terminal(demo_home, monkeypatch):
+    evidence = json.loads(firstdrift(demo_home, "explain", "npu_ess_overflow_at60", "--json").stdout)
+    nearest = next(part for part in evidence if part["title"] == "Metrics nearest to a drift")
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    print_evidence([Evidence(**part) for part in evidence], console)
+    text = console.file.getvalue()
+    section = text[text.index("Metrics nearest to a drift") :].splitlines()
+    assert [line.split()[0] for line in section[2:12]] == [row["metric"] for row in records(nearest)]
+    assert "metric rollout_is/mismatch/rollout_is_eff_sample_size, step 60" in " ".join(text.split())
+    assert "{'" not in text
+    reasons = text[text.index("Its reasons") : text.index("What drifted")]
+    assert "a first unequal value is rounding" in " ".join(reasons.split())
+
+
+def explained(home, *arguments) -> dict[str, list[dict]]:
+    evidence = json.loads(firstdrift(home, "explain", *arguments, "--json").stdout)
+    return {part["title"]: records(part) for part in evidence}
 
 
 def records(part: dict) -> list[dict]:

@@ -1,13 +1,26 @@
 """What a chart is drawn from: nothing that matters is left out on the way to the drawing."""
 
+import itertools
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.report.pages import made_metric, made_series
-from warehouse.report.charts import BUCKETS, _broken_layers, _line, draw, metric_chart, sparkline, timeline_chart
+from warehouse.report.charts import (
+    BUCKETS,
+    _broken_layers,
+    _line,
+    draw,
+    metric_chart,
+    sparkline,
+    survival_chart,
+    timeline_chart,
+)
 from warehouse.report.data import Series
+from warehouse.report.survival import _named
 
 
 def series_of(values: list[float]) -> Series:
@@ -82,6 +95,45 @@ def test_a_timeline_names_the_categories_in_the_chosen_language():
     ]
     assert ">Reward<" in timeline_chart(onsets, {"reward": 25.0}, "en")
     assert ">奖励统计<" in timeline_chart(onsets, {}, "zh")
+
+
+def survival_row(kind: str, arm: str, duration: int, survival: float) -> dict:
+    return {"component_kind": kind, "arm": arm, "duration": duration, "survival": survival, "event_count": 1,
+            "pair_count": 2}  # fmt: skip
+
+
+def test_equal_survival_curves_are_one_line_under_all_their_names():
+    rows = [
+        survival_row(kind, arm, duration, survival)
+        for kind, arm, last in (("kernel", "dense 1", 0.5), ("engine", "lab 2", 0.5), ("kernel", "dense 2", 0.4))
+        for duration, survival in ((60, 0.9), (150, last))
+    ]
+    curves = _named(rows)
+    assert list(dict.fromkeys(row["group"] for row in curves)) == [
+        "kernel dense 1 (1 / 2)\nengine lab 2 (1 / 2)",
+        "kernel dense 2 (1 / 2)",
+    ]
+    assert [(row["step"], row["share"]) for row in curves] == [
+        (0, 1),
+        (60, 0.9),
+        (150, 0.5),
+        (0, 1),
+        (60, 0.9),
+        (150, 0.4),
+    ]
+    svg = survival_chart(curves)
+    for name in ("kernel dense 1 (1 / 2)", "engine lab 2 (1 / 2)", "kernel dense 2 (1 / 2)"):
+        assert f">{name}<" in svg
+
+
+@pytest.mark.parametrize("last", [9, 150, 1600, 160_000])
+def test_the_steps_on_an_axis_have_room_between_them(last):
+    svg = survival_chart([{"group": "g", "step": 0, "share": 1.0}, {"group": "g", "step": last, "share": 0.5}])
+    axis = svg[svg.index("x-axis") if "x-axis" in svg else svg.index("role-axis") :]
+    labels = re.findall(r'<text[^>]*translate\(([\d.]+),[\d.]+\)"[^>]*font-size="11px"[^>]*>(\d+)<', axis)
+    assert len(labels) >= 3
+    places = [(float(x), len(text)) for x, text in labels]
+    assert all(b - a > 7 * max(n, m) for (a, n), (b, m) in itertools.pairwise(places))
 
 
 def test_text_in_a_drawing_is_escaped():

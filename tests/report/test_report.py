@@ -10,7 +10,7 @@ import pytest
 from tests.report.pages import made_page
 from warehouse.connection import NothingPublishedError
 from warehouse.report import write_reports
-from warehouse.report.words import ADVICE_ZH, FINDINGS, STAGES, TIME_ZH, VERDICTS, WORDS
+from warehouse.report.words import ADVICE_ZH, ALSO_ZH, FINDINGS, STAGES, TIME_ZH, VERDICTS, WORDS, also_word
 from warehouse.report.write import migration_html, page_name
 from warehouse.settings import project_folder
 
@@ -145,6 +145,27 @@ def test_the_index_leads_to_every_pair(reports):
         r"npu_attn_mask_at60 drift [AB] (59|60|61) rollout or weight sync (mismatch|rollout_is|entropy)/", index.text
     )
     assert "by hardware of the candidate" in index.text
+
+
+def test_the_index_names_what_the_verdict_leaves_alone(reports):
+    html = (reports / "index.html").read_text(encoding="utf-8")
+    assert re.search(r"npu_ess_overflow_at60 decoupled, no drift [AB] not finite from 60 gpu_n0", read(html).text)
+    assert "自第 60 步起非有限" in read(html, "zh").text
+
+
+def test_whatever_stands_beside_a_verdict_has_a_translation():
+    sql = (project_folder("sql") / "queries" / "verdicts.sql").read_text(encoding="utf-8")
+    kinds = set(re.findall(r"'([a-z ]+ from) ' \|\|", sql))
+    assert kinds == set(ALSO_ZH)
+    assert "自第 7 步起变慢，自第 9 步起违反规则" in also_word("slower from 7, rule broken from 9")
+    assert also_word(None).striptags() == ""
+
+
+def test_the_caption_says_that_the_band_holds_the_offset_between_the_stacks(reports):
+    html = (reports / "sorting-npu.html").read_text(encoding="utf-8")
+    assert (
+        "the baseline moved by the offset between the stacks, so the baseline itself may lie outside" in read(html).text
+    )
 
 
 def test_pages_need_nothing_from_outside(reports):
