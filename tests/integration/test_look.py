@@ -110,10 +110,11 @@ def test_explain_has_no_onset_to_show_of_a_metric_that_did_not_drift(demo_home):
 def test_explain_keeps_names_whole_and_speaks_in_words_on_a_narrow_terminal(demo_home, monkeypatch):
     evidence = json.loads(firstdrift(demo_home, "explain", "npu_ess_overflow_at60", "--json").stdout)
     nearest = next(part for part in evidence if part["title"] == "Metrics nearest to a drift")
-    console = Console(file=io.StringIO(), width=80, highlight=False)
+    written = io.StringIO()
+    console = Console(file=written, width=80, highlight=False)
     monkeypatch.setenv("COLUMNS", "80")
     print_evidence([Evidence(**part) for part in evidence], console)
-    text = console.file.getvalue()
+    text = written.getvalue()
     section = text[text.index("Metrics nearest to a drift") :].splitlines()
     assert [line.split()[0] for line in section[2:12]] == [row["metric"] for row in records(nearest)]
     assert "metric rollout_is/mismatch/rollout_is_eff_sample_size, step 60" in " ".join(text.split())

@@ -16,9 +16,10 @@ CELLS = st.one_of(st.none(), NAMES, st.lists(NAMES, min_size=1, max_size=9).map(
 
 
 def printed(columns, rows, width, show=print_table) -> str:
-    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None, highlight=False)
+    written = io.StringIO()
+    console = Console(file=written, width=width, force_terminal=True, color_system=None, highlight=False)
     show(columns, rows, console)
-    text = console.file.getvalue()
+    text = written.getvalue()
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 

@@ -69,9 +69,10 @@ def test_the_table_for_a_pull_request_says_what_its_verdicts_mean(published):
 
 def shown(con, width, monkeypatch) -> str:
     monkeypatch.setenv("COLUMNS", str(width))
-    console = Console(file=io.StringIO(), width=width, highlight=False)
+    written = io.StringIO()
+    console = Console(file=written, width=width, highlight=False)
     print_views(migration_views(con), console)
-    return console.file.getvalue()
+    return written.getvalue()
 
 
 @pytest.fixture
