@@ -4,19 +4,21 @@ Dagster, pandas and Great Expectations take seconds to import; only the commands
 the function.
 """
 
+import importlib.metadata
 import os
 import shutil
 import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pipelines import export, look
-from pipelines.manifest import MANIFEST_NAME, ManifestError, RunEntry, read_manifest, write_run_entry
+from pipelines.declaring import Declared, add_folder, add_run, manifest_in
+from pipelines.manifest import ManifestError, RunEntry
 from pipelines.render import FORMATS, to_json, write_result
 from pipelines.terminal import AsJson, Home, UserError, err, out
 from warehouse.connection import NothingPublishedError, WarehouseLockedError, open_reader
@@ -40,11 +42,29 @@ app = typer.Typer(
 )
 
 
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"firstdrift {importlib.metadata.version('firstdrift')}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Say which metric of a migrated training run drifted first, and at which step."""
+
+
 @app.command()
-def init(home: Home = None) -> None:
+def init(home: Home = None, as_json: AsJson = False) -> None:
     """Make the home folder, with the landing folder for logs."""
     settings = settings_for(home)
     settings.landing.mkdir(parents=True, exist_ok=True)
+    if as_json:
+        print(to_json({"home": settings.home, "landing": settings.landing}))
+        return
     out.print(f"Put your logs into {settings.landing}, or name them with `firstdrift add`, then `firstdrift run`.")
 
 
@@ -64,11 +84,12 @@ def add(
     ] = None,
     columns: Annotated[str, typer.Option(help="Names of the columns of a table without header: step,loss.")] = "",
     home: Home = None,
+    as_json: AsJson = False,
 ) -> None:
     """Add a run to a migration, or a folder that holds a migration.yaml."""
     settings = settings_for(home)
     if not run:
-        _add_folder(settings, Path(migration))
+        _add_folder(settings, Path(migration), as_json=as_json)
         return
     if not log:
         raise UserError(f"Name the log of {run}: firstdrift add {migration} {run} PATH.")
@@ -87,22 +108,28 @@ def add(
         columns=tuple(c.strip() for c in columns.split(",") if c.strip()),
     )
     pairs = dict(_key_value(text, "recipe") for text in recipe or [])
-    path = settings.landing / migration / MANIFEST_NAME
-    manifest = write_run_entry(path, migration, entry, pairs)
-    out.print(f"{path} now names {counted(len(manifest.runs), 'run')}: {', '.join(r.name for r in manifest.runs)}.")
+    done = add_run(settings.landing, migration, entry, pairs)
+    if as_json:
+        print(to_json(asdict(done)))
+        return
+    out.print(f"{done.path} now names {counted(len(done.runs), 'run')}: {', '.join(done.runs)}.")
+    _print_missing(done)
 
 
-def _add_folder(settings: Settings, folder: Path) -> None:
-    source = folder / MANIFEST_NAME if folder.is_dir() else folder
-    if not source.is_file():
-        raise UserError(
-            f"{folder}: no {MANIFEST_NAME} lies there; name the runs one by one: firstdrift add MIGRATION RUN LOG."
-        )
-    manifest = read_manifest(source)
-    target = settings.landing / manifest.migration / MANIFEST_NAME
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(f"include: {source.absolute()}\n", encoding="utf-8")
-    out.print(f"{manifest.migration}: {counted(len(manifest.runs), 'run')}, read from {source}.")
+def _print_missing(done: Declared) -> None:
+    runs = [name for name in done.missing if name != "baseline"]
+    if "baseline" in done.missing:
+        out.print("A baseline is still to be added (--role baseline) before `firstdrift run` takes it in.")
+    if runs:
+        out.print(f"Still to be added, since other runs name them: {', '.join(runs)}.")
+
+
+def _add_folder(settings: Settings, folder: Path, *, as_json: bool = False) -> None:
+    done = add_folder(settings.landing, folder)
+    if as_json:
+        print(to_json(asdict(done)))
+    else:
+        out.print(f"{done.migration}: {counted(len(done.runs), 'run')}, read from {manifest_in(folder)}.")
 
 
 def _key_value(text: str, what: str) -> tuple[str, str]:
@@ -228,13 +255,17 @@ for command in (look.explain, look.pair, look.metrics, look.inspect, export.expo
 def report(
     folder: Annotated[Path | None, typer.Argument(help="Where to; <home>/reports without it.")] = None,
     home: Home = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write the pages: one for each migration, and an index."""
     from warehouse.report import write_reports
 
     settings = settings_for(home)
     pages = write_reports(settings.published, folder or settings.reports)
-    out.print(f"{len(pages)} pages: {pages[0]}", soft_wrap=True)
+    if as_json:
+        print(to_json({"pages": pages}))
+    else:
+        out.print(f"{counted(len(pages), 'page')}: {pages[0]}", soft_wrap=True)
 
 
 @app.command()
@@ -242,19 +273,20 @@ def dictionary(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write to this file: .md, .html or .json; print without it.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write the data dictionary: every table and column, what it holds and what it is made from."""
     from warehouse.dictionary import FORMATS as DICTIONARY_FORMATS
     from warehouse.dictionary import dictionary_text
 
-    form = output.suffix.removeprefix(".") if output else "md"
+    form = "json" if as_json else output.suffix.removeprefix(".") if output else "md"
     if form not in DICTIONARY_FORMATS:
         raise UserError(f"{output}: the name must end in one of .{', .'.join(DICTIONARY_FORMATS)}.")
     text = dictionary_text(form)
     if output:
         output.write_text(text, encoding="utf-8")
     else:
-        print(text, end="")
+        print(text, end="" if text.endswith("\n") else "\n")
 
 
 @app.command()
@@ -302,13 +334,24 @@ def main() -> None:
     from pipelines.ingest.base import LogError
 
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # here, where a reader that has gone away is no fault
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except (UserError, ManifestError, LogError, NothingPublishedError, WarehouseLockedError, ValueError) as error:
-        err.print(str(error), style="red", markup=False)
-        sys.exit(1)
+        _end(str(error))
     except DuckDBError as error:
-        err.print(str(error).split("\n\n")[0], style="red", markup=False)
-        sys.exit(1)
+        _end(str(error).split("\n\n")[0])
+    except OSError as error:
+        _end(f"{error.filename}: {error.strerror}." if error.filename else str(error))
+
+
+def _end(sentence: str) -> NoReturn:
+    err.print(sentence, style="red", markup=False)
+    sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import dagster as dg  # noqa: E402
 from pipelines.dagster_storage import prepare_storage  # noqa: E402
 from pipelines.definitions import defs  # noqa: E402
 from pipelines.defs.automation import JOB_NAME, run_tags  # noqa: E402
-from pipelines.landing import find_manifests  # noqa: E402
+from pipelines.discovery import find_manifests  # noqa: E402
 from pipelines.resources import WarehouseResource  # noqa: E402
 from warehouse.connection import WarehouseLockedError  # noqa: E402
 from warehouse.settings import HOME_VARIABLE, Settings  # noqa: E402
@@ -77,11 +77,11 @@ def run_everything(settings: Settings, report: Callable[[str], None]) -> RunSumm
         settings: The warehouse.
         report: Called with the name of each step when it is done.
     """
-    manifests, failures = find_manifests(settings.landing)
-    names = [manifest.migration for manifest in manifests]
+    found = find_manifests(settings.landing)
+    names = [manifest.migration for manifest in found.manifests]
     if not names:
-        messages = [failure.message for failure in failures]
-        return RunSummary(False, messages=messages or [_nothing_to_read(settings)])
+        messages = [failure.message for failure in found.failures]
+        return RunSummary(False, messages=messages or [_nothing_to_read(settings)], notes=list(found.notes))
     prepare_storage(settings.dagster_home)
     with _only_run(settings), _instance(settings) as instance:
         _bury_killed_runs(instance)

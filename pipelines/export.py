@@ -1,5 +1,6 @@
 """The commands that hand the published tables to other tools."""
 
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from warehouse.export import Export
 
 _FOLDER_FORMATS = ("parquet", "csv")
+# A suffix that begins with a letter is that of a file; v1.2 is the name of a folder.
+_FILE_LIKE = re.compile(r"\.[A-Za-z]\w{0,9}")
 _POSTGRES = ("postgresql", "postgres")
 
 
@@ -63,8 +66,11 @@ def _export(settings: Settings, to: str, form: str, report: "Callable[[str], Non
     path = Path(to).expanduser() if to else settings.exports
     if path.suffix.lower() == ".xlsx":
         return export_workbook(settings.published, path, report)
-    if path.suffix.lower() in (".parquet", ".csv", ".xls", ".duckdb"):
-        raise UserError(f"--to {to}: name a folder for Parquet and CSV files, or a file that ends in .xlsx.")
+    if _FILE_LIKE.fullmatch(path.suffix) and not path.is_dir():
+        raise UserError(
+            f"--to {to}: name a folder for Parquet and CSV files, or a file that ends in .xlsx. "
+            "A folder whose name looks like a file's must be there already."
+        )
     return export_folder(settings.published, path, form, report)
 
 
@@ -85,12 +91,16 @@ def superset(
     ] = "",
     output: Annotated[Path, typer.Option("--output", "-o", help="The bundle.")] = Path("firstdrift_superset.zip"),
     home: Home = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write a bundle for Apache Superset: a database, datasets with descriptions, and a dashboard."""
     from warehouse.export.superset import write_bundle
 
     settings = settings_for(home)
     charts = write_bundle(output, database, settings.published)
+    if as_json:
+        print(to_json({"bundle": output, "charts": charts}))
+        return
     out.print(
         f"{output}: a dashboard of {counted(len(charts), 'chart')}. In Superset: Dashboards, Import.", soft_wrap=True
     )

@@ -7,11 +7,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from pipelines.discovery import members_of
 from pipelines.ingest.base import LogError
-from pipelines.ingest.registry import detect
 from pipelines.ingest.summary import LogSummary, summarize
 from pipelines.landing import resolve_log
-from pipelines.manifest import MANIFEST_NAME, SIDECAR_NAME, Manifest, ManifestError, RunEntry, read_manifest
+from pipelines.manifest import MANIFEST_NAME, Manifest, ManifestError, RunEntry, read_manifest
 from warehouse.catalog import Catalog, resolve
 
 _SHOWN = 5
@@ -42,31 +42,43 @@ class RunView:
 def inspect_path(path: Path, catalog: Catalog) -> list[RunView]:
     """Look at what lies at `path`: a log, a folder of runs, or a folder with a migration.yaml.
 
+    A folder is what it would be in landing: a member that holds a log is a run. What could be meant as a log and is
+    none that anybody can read is a view with an error.
+
     Args:
         path: File or folder.
         catalog: The metric catalogue.
 
     Raises:
-        LogError: If there is no such path.
-        ManifestError: If a manifest lies there and is not valid.
+        LogError: If there is no such path, or no log lies in the folder.
+        ManifestError: If a manifest lies there and is not valid, or two logs would have one name.
     """
     if not path.exists():
         raise LogError(f"{path}: there is no such file or folder.")
     if (path / MANIFEST_NAME).is_file():
         manifest = read_manifest(path / MANIFEST_NAME)
         return [_view_of_entry(manifest, entry, catalog) for entry in manifest.runs]
-    if path.is_file() or _is_one_run(path):
+    if path.is_file():
         return [_view(path.name, path, catalog)]
-    members = sorted(p for p in path.iterdir() if not p.name.startswith(".") and p.name != SIDECAR_NAME)
-    return [_view(member.name, member, catalog) for member in members]
+    members = members_of(path)
+    if len(members.logs) == 1 and not members.unread:  # whichever it is, a run or a folder of one
+        (log,) = members.logs.values()
+        return [_view(path.name, path if log.is_file() else log, catalog)]
+    views = [_view(name, log, catalog) for name, log in members.logs.items()]
+    if not views and not members.unread:
+        raise LogError(f"{path}: no log lies in this folder.")
+    return views + [RunView(name, error=sentence) for name, sentence in members.unread.items()]
 
 
-def _is_one_run(path: Path) -> bool:
-    try:
-        detect(path)
-    except LogError:
-        return False
-    return True
+def folder_notes(path: Path, views: list[RunView]) -> list[str]:
+    """Return what is to be said of a folder that may be meant as one run."""
+    runs = sum(not view.error for view in views)
+    if not path.is_dir() or (path / MANIFEST_NAME).is_file() or runs < 2:
+        return []
+    return [
+        f"{runs} runs, as in landing. Named as the log of one run (`firstdrift add MIGRATION RUN {path}`), "
+        "the files of the folder are read together."
+    ]
 
 
 def _view_of_entry(manifest: Manifest, entry: RunEntry, catalog: Catalog) -> RunView:

@@ -1,7 +1,8 @@
-"""From landing to the lake: find the migrations, read the logs that changed, write them down.
+"""From landing to the lake: read the logs that changed, write them down.
 
-Here belongs the way from a manifest to the records of its runs. Reading one run belongs to `pipelines.intake`, formats
-to `pipelines.ingest`, the star to `warehouse.load`.
+Here belongs the way from a manifest to the records of its runs. Finding the manifests belongs to
+`pipelines.discovery`, reading one run to `pipelines.intake`, formats to `pipelines.ingest`, the star to
+`warehouse.load`.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,27 +11,17 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
+from pipelines.discovery import Failure
 from pipelines.ingest.base import LogError
-from pipelines.ingest.registry import detect
 from pipelines.intake import Job, Outcome, fingerprints, hash_of, take_in
-from pipelines.manifest import MANIFEST_NAME, Manifest, ManifestError, RunEntry, infer_manifest, read_manifest
+from pipelines.manifest import MANIFEST_NAME, Manifest, ManifestError, RunEntry
 from pipelines.run_facts import TOLD, components_of, conflicts, recipe_of, source_of
 from warehouse import lake as lake_files
 from warehouse.lake import MigrationRecord, RunRecord
 
 # Part of the test whether a stored log must be read again: raise it when a reader's result or its state changes.
 READER_VERSION = "2"
-_LOOSE = "landing"
 _PARALLEL_FROM = 64
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Something in landing that could not be taken in: whose it is, and the sentence that says why."""
-
-    migration: str
-    run: str
-    message: str
 
 
 @dataclass(frozen=True)
@@ -56,61 +47,6 @@ class IngestResult:
     failures: tuple[Failure, ...]
     notes: tuple[str, ...]
     is_changed: bool
-
-
-def find_manifests(landing: Path) -> tuple[list[Manifest], list[Failure]]:
-    """Return the migrations that lie in `landing`, and what lies there but can't be used.
-
-    A folder with a migration.yaml is what that file says; another folder is a migration whose members
-    (folders or files that hold a log) are its runs; logs that lie loose in landing are one migration.
-    """
-    manifests: list[Manifest] = []
-    failures: list[Failure] = []
-    if not landing.is_dir():
-        return [], []
-    candidates = sorted(p for p in landing.iterdir() if p.is_dir() and not p.name.startswith("."))
-    for folder in [*candidates, landing]:
-        try:
-            manifest = _manifest_of(folder, is_root=folder == landing)
-        except ManifestError as error:
-            failures.append(Failure(folder.name, "", str(error)))
-            continue
-        if manifest is None:
-            continue
-        clash = next((m for m in manifests if m.migration == manifest.migration), None)
-        if clash:
-            message = f"{folder}: the migration {manifest.migration} is already declared in {clash.folder}."
-            failures.append(Failure(manifest.migration, "", message))
-            continue
-        manifests.append(manifest)
-    return manifests, failures
-
-
-def _manifest_of(folder: Path, *, is_root: bool) -> Manifest | None:
-    path = folder / MANIFEST_NAME
-    if path.is_file():
-        return read_manifest(path)
-    entries = sorted(p for p in folder.iterdir() if not p.name.startswith("."))
-    members = {_run_name(p): p for p in entries if (p.is_file() if is_root else True) and _is_log(p)}
-    if not members:
-        return None
-    return infer_manifest(Path(_LOOSE) if is_root else folder, members)
-
-
-def _is_log(path: Path) -> bool:
-    try:
-        detect(path)
-    except (LogError, OSError):
-        return False
-    return True
-
-
-def _run_name(path: Path) -> str:
-    name = path.name
-    if path.is_file():
-        for suffix in (".gz", ".jsonl", ".json", ".log", ".txt", ".csv", ".tsv", ".parquet", ".db", ".wandb"):
-            name = name.removesuffix(suffix)
-    return name.replace(" ", "_")
 
 
 def ingest_migration(manifest: Manifest, lake: Path, report: Callable[[str], None] | None = None) -> IngestResult:

@@ -10,6 +10,7 @@ from pipelines.render import to_json
 from pipelines.terminal import AsJson, Home, UserError, out
 from warehouse.connection import open_reader
 from warehouse.settings import project_folder, settings_for
+from warehouse.wording import counted
 
 
 def explain(
@@ -38,7 +39,8 @@ def pair(
     as_json: AsJson = False,
 ) -> None:
     """Propose pairs of runs on one recipe, or declare one."""
-    from pipelines.pairing import declare_pair, print_proposals, propose_pairs
+    from pipelines.declaring import declare_pair
+    from pipelines.pairing import explain_silence, print_proposals, propose_pairs
 
     settings = settings_for(home)
     if not migration:
@@ -46,12 +48,19 @@ def pair(
         if as_json:
             print(to_json([asdict(proposal) for proposal in proposals]))
         else:
-            print_proposals(proposals, out)
+            print_proposals(proposals, explain_silence(settings), out)
         return
     if not candidate:
         raise UserError(f"Name both runs: firstdrift pair {migration} BASELINE CANDIDATE.")
-    path = declare_pair(settings, migration, baseline, candidate)
-    out.print(f"{path} now says that {candidate} is judged against {baseline}. `firstdrift run` judges it.")
+    done = declare_pair(settings.landing, migration, baseline, candidate)
+    if as_json:
+        print(to_json(asdict(done)))
+        return
+    out.print(f"{done.path} now says that {candidate} is judged against {baseline}. `firstdrift run` judges it.")
+    others = len(done.runs) - 2
+    if others:
+        alone = f", {len(done.unpaired)} of them in no pair" if done.unpaired else ""
+        out.print(f"It names {counted(others, 'other run')} too, which stay as before{alone}.")
 
 
 def metrics(
@@ -75,7 +84,7 @@ def inspect(
     as_json: AsJson = False,
 ) -> None:
     """Print what logs hold: format, steps, metrics, what is not finite, what can't be read. Stores nothing."""
-    from pipelines.inspection import inspect_path, print_inspection
+    from pipelines.inspection import folder_notes, inspect_path, print_inspection
     from warehouse.catalog import load_catalog
 
     views = inspect_path(path, load_catalog(project_folder("catalog")))
@@ -83,5 +92,7 @@ def inspect(
         print(to_json([view.as_dict() for view in views]))
     else:
         print_inspection(views, out)
+        for note in folder_notes(path, views):
+            out.print(note, style="dim", markup=False)
     if any(view.error for view in views):
         raise typer.Exit(1)

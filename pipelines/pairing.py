@@ -1,18 +1,17 @@
-"""Pairs that nobody declared: proposing them with the reason, and declaring them in a manifest.
+"""Pairs that nobody declared: proposing them with the reason.
 
-A proposal is made from what the lake knows of the runs; nothing is paired until somebody says so.
+A proposal is made from what the lake knows of the runs; nothing is paired until somebody says so. Writing that down
+belongs to `pipelines.declaring`.
 """
 
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 
 from rich.console import Console
 
-from pipelines.landing import find_manifests
-from pipelines.manifest import MANIFEST_NAME, RunEntry, write_run_entry
 from warehouse.lake import MigrationRecord, RunRecord, all_components, read_migrations
 from warehouse.settings import Settings
+from warehouse.wording import counted
 
 _RECIPE = ("model", "dataset", "algorithm", "seed", "data_order")
 
@@ -50,16 +49,26 @@ def _proposal(record: MigrationRecord, a: RunRecord, b: RunRecord) -> Proposal |
     declared = {(r.baseline, r.name) for r in record.runs if r.how_paired == "declared" and r.baseline}
     if (a.name, b.name) in declared or (b.name, a.name) in declared or "replicate" in (a.role, b.role):
         return None
-    shared = [key for key in _RECIPE if a.recipe.get(key) and a.recipe.get(key) == b.recipe.get(key)]
-    clashing = [key for key in _RECIPE if a.recipe.get(key, "") != b.recipe.get(key, "")]
     moved = _moved(a, b)
-    if not shared or not moved or any(a.recipe.get(key) and b.recipe.get(key) for key in clashing if key != "seed"):
+    if not moved or not _is_one_recipe(a, b):
         return None
+    shared = _shared(a, b)
+    clashing = [key for key in _RECIPE if a.recipe.get(key, "") != b.recipe.get(key, "")]
     reason = "one recipe (" + ", ".join(f"{key} {a.recipe[key]}" for key in shared) + ") on different components"
     differs = [f"{key}: {a.recipe.get(key) or 'not stated'}, {b.recipe.get(key) or 'not stated'}" for key in clashing]
     if a.config_hash and b.config_hash and a.config_hash != b.config_hash:
         differs.append("the logged configurations differ")
     return Proposal(record.name, (a.name, b.name), reason, moved, tuple(differs))
+
+
+def _shared(a: RunRecord, b: RunRecord) -> list[str]:
+    return [key for key in _RECIPE if a.recipe.get(key) and a.recipe.get(key) == b.recipe.get(key)]
+
+
+def _is_one_recipe(a: RunRecord, b: RunRecord) -> bool:
+    """Tell whether two runs share some of the recipe and contradict each other in none of it but the seed."""
+    stated = [key for key in _RECIPE if key != "seed" and a.recipe.get(key) and b.recipe.get(key)]
+    return bool(_shared(a, b)) and all(a.recipe[key] == b.recipe[key] for key in stated)
 
 
 def _moved(a: RunRecord, b: RunRecord) -> tuple[str, ...]:
@@ -77,55 +86,42 @@ def _moved(a: RunRecord, b: RunRecord) -> tuple[str, ...]:
     )
 
 
-def declare_pair(settings: Settings, migration: str, baseline: str, candidate: str) -> Path:
-    """Write down that `candidate` is judged against `baseline`.
+@dataclass(frozen=True)
+class NoProposal:
+    """Why nothing is proposed in one migration: how many of its runs are in no pair, and what they lack."""
 
-    Args:
-        settings: The warehouse.
-        migration: The migration that holds both runs.
-        baseline: Name of the baseline run.
-        candidate: Name of the candidate run.
-
-    Returns:
-        The manifest.
-
-    Raises:
-        ValueError: If there is no such migration or run, or its manifest lies elsewhere.
-        ManifestError: If the manifest there is not valid.
-    """
-    manifests, _ = find_manifests(settings.landing)
-    manifest = next((m for m in manifests if m.migration == migration), None)
-    if manifest is None:
-        known = ", ".join(m.migration for m in manifests) or "none"
-        raise ValueError(f"There is no migration {migration} in {settings.landing}; there are: {known}.")
-    path = settings.landing / migration / MANIFEST_NAME
-    if manifest.how_paired == "declared" and not path.is_file():
-        raise ValueError(f"{migration} is declared in {manifest.folder / MANIFEST_NAME}; change it there.")
-    if path.is_file() and manifest.folder != path.parent:
-        raise ValueError(f"{path} includes the manifest in {manifest.folder}; change it there.")
-    entries = {run.name: run for run in manifest.runs}
-    for name in (baseline, candidate):
-        if name not in entries:
-            raise ValueError(f"{migration} has no run {name}; it has {', '.join(entries)}.")
-    if baseline == candidate:
-        raise ValueError(f"{baseline} can't be judged against itself; name two runs.")
-    _write(path, migration, entries[baseline], "baseline", "")
-    _write(path, migration, entries[candidate], "candidate", baseline)
-    for name, entry in entries.items():  # a manifest names every run, or the others would leave the warehouse
-        if manifest.how_paired == "inferred" and name not in (baseline, candidate):
-            _write(path, migration, entry, "candidate", baseline)
-    return path
+    migration: str
+    unpaired: int
+    reason: str
 
 
-def _write(path: Path, migration: str, entry: RunEntry, role: str, baseline: str) -> None:
-    written = RunEntry(entry.name, entry.log, role, baseline, "", entry.components, entry.recipe, entry.columns)
-    write_run_entry(path, migration, written, {})
+def explain_silence(settings: Settings) -> list[NoProposal]:
+    """Say for each migration why no pair of its runs is proposed; to be asked where `propose_pairs` has none."""
+    return [_silence(record) for record in read_migrations(settings.lake)]
 
 
-def print_proposals(proposals: list[Proposal], console: Console) -> None:
-    """Print proposals for a person, each with the command that declares it."""
-    if not proposals:
-        console.print("No pair to propose: every run is declared, or no two share a recipe and differ in components.")
+def _silence(record: MigrationRecord) -> NoProposal:
+    baselines = {run.baseline for run in record.runs if run.baseline}
+    alone = [r for r in record.runs if not r.baseline and r.role != "replicate" and r.name not in baselines]
+    if not alone:
+        return NoProposal(record.name, 0, "every run is in a pair or a replicate")
+    stated = [run for run in alone if any(run.recipe.get(key) for key in _RECIPE)]
+    if not stated:
+        return NoProposal(record.name, len(alone), f"no recipe is stated ({', '.join(_RECIPE)})")
+    if not any(_is_one_recipe(a, b) for a in stated for b in record.runs if a is not b):
+        return NoProposal(record.name, len(alone), "no other run has the same recipe")
+    return NoProposal(record.name, len(alone), "no component is stated that differs between runs on one recipe")
+
+
+def print_proposals(proposals: list[Proposal], silence: list[NoProposal], console: Console) -> None:
+    """Print proposals for a person, each with the command that declares it, or why there is none."""
+    if not proposals and not silence:
+        console.print("No pair to propose: nothing has been taken in yet. `firstdrift run` does it.")
+    for why in silence if not proposals else ():
+        alone = f"{counted(why.unpaired, 'run')} in no pair, and " if why.unpaired else ""
+        console.print(f"{why.migration}: no pair to propose: {alone}{why.reason}.", markup=False)
+    if not proposals and any(why.unpaired for why in silence):
+        console.print("Declare one by name: firstdrift pair MIGRATION BASELINE CANDIDATE.", markup=False)
     for proposal in proposals:
         a, b = proposal.runs
         console.print(f"[bold]{proposal.migration}[/bold]: {a} and {b}: {proposal.reason}")

@@ -59,6 +59,8 @@ def run_question(con: duckdb.DuckDBPyConnection, question: str, given: dict[str,
     if path is None and re.fullmatch(r"[a-z0-9_]+", question):
         raise ValueError(f"There is no question called {question}; `firstdrift query --list` lists them.")
     sql = path.read_text(encoding="utf-8") if path else question
+    if len(con.extract_statements(sql)) > 1:
+        raise ValueError("The question holds several statements; ask one at a time.")
     defaults = parameters_of(sql)
     unknown = sorted(given.keys() - defaults.keys())
     if unknown and path:

@@ -6,7 +6,7 @@ import dagster as dg
 
 from pipelines.defs.ingestion import migrations
 from pipelines.defs.watching import look, read_memory, write_memory
-from pipelines.landing import find_manifests
+from pipelines.discovery import find_manifests
 from pipelines.resources import WarehouseResource
 from warehouse.settings import team_settings
 
@@ -47,11 +47,11 @@ def landing_sensor(
     context: dg.SensorEvaluationContext, warehouse: WarehouseResource
 ) -> dg.SensorResult | dg.SkipReason:
     """Ask for one run over the migrations whose logs have changed."""
-    manifests, failures = find_manifests(warehouse.settings.landing)
-    if not manifests:
-        lines = [failure.message for failure in failures]
+    landed = find_manifests(warehouse.settings.landing)
+    if not landed.manifests:
+        lines = [*(failure.message for failure in landed.failures), *landed.notes]
         return dg.SkipReason(" ".join(lines) or f"No logs in {warehouse.settings.landing}.")
-    found = look(manifests, read_memory(context.cursor), time.time(), SPACING_SECONDS)
+    found = look(landed.manifests, read_memory(context.cursor), time.time(), SPACING_SECONDS)
     cursor = write_memory(found.memory)
     if not found.changed:
         reason = "Nothing in landing has changed."

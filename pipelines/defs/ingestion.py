@@ -9,7 +9,8 @@ import dagster as dg
 import duckdb
 
 from pipelines.defs.metadata import POOL, made_by, markdown_table, table_metadata
-from pipelines.landing import IngestResult, find_manifests, ingest_migration
+from pipelines.discovery import find_manifests
+from pipelines.landing import IngestResult, ingest_migration
 from pipelines.manifest import Manifest
 from pipelines.resources import WarehouseResource, current_catalog
 from warehouse.catalog import catalog_hash
@@ -68,10 +69,12 @@ def run_logs(
     """Take the logs of the partitions' migrations into the lake."""
     wanted = set(context.partition_keys)
     settings = warehouse.settings
-    manifests, failures = find_manifests(settings.landing)
-    messages = [failure.message for failure in failures]
+    landed = find_manifests(settings.landing)
+    messages = [failure.message for failure in landed.failures]
+    for note in landed.notes:
+        context.log.warning(note)
     results: list[IngestResult] = []
-    for manifest in manifests:
+    for manifest in landed.manifests:
         if manifest.migration in wanted:
             results.append(ingest_migration(manifest, settings.lake))
             for note in results[-1].notes:
@@ -90,7 +93,7 @@ def run_logs(
             "points_read": sum(result.point_count for result in results),
             "lines_in_quarantine": issues,
             "unreadable": messages,
-            "notes": [note for result in results for note in result.notes],
+            "notes": [*landed.notes, *(note for result in results for note in result.notes)],
         },
     )
     yield dg.AssetCheckResult(

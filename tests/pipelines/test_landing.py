@@ -4,7 +4,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines import landing
-from pipelines.landing import find_manifests, ingest_migration
+from pipelines.discovery import find_manifests
+from pipelines.landing import ingest_migration
 from pipelines.manifest import read_manifest
 from pipelines.run_facts import components_of
 from tests.integration.conftest import write_log
@@ -28,9 +29,9 @@ def folder(tmp_path):
 
 
 def ingest(folder):
-    manifests, failures = find_manifests(folder / "landing")
-    assert not failures
-    (manifest,) = manifests
+    found = find_manifests(folder / "landing")
+    assert not found.failures
+    (manifest,) = found.manifests
     return ingest_migration(manifest, folder / "lake")
 
 
@@ -126,25 +127,25 @@ def test_folders_without_a_manifest_are_runs(tmp_path):
 def test_loose_logs_are_a_migration_of_their_own(tmp_path):
     write_log(tmp_path / "landing" / "a.jsonl", [1.0])
     write_log(tmp_path / "landing" / "b.jsonl", [1.0])
-    manifests, failures = find_manifests(tmp_path / "landing")
-    assert not failures
-    assert [(m.migration, [r.name for r in m.runs]) for m in manifests] == [("landing", ["a", "b"])]
+    found = find_manifests(tmp_path / "landing")
+    assert not found.failures
+    assert [(m.migration, [r.name for r in m.runs]) for m in found.manifests] == [("landing", ["a", "b"])]
 
 
 def test_a_faulty_manifest_does_not_hide_the_others(folder):
     (folder / "landing" / "broken").mkdir()
     (folder / "landing" / "broken" / "migration.yaml").write_text("migration: x\n")
-    manifests, failures = find_manifests(folder / "landing")
-    assert [m.migration for m in manifests] == ["m"]
-    assert "broken" in failures[0].message
+    found = find_manifests(folder / "landing")
+    assert [m.migration for m in found.manifests] == ["m"]
+    assert "broken" in found.failures[0].message
 
 
 def test_a_migration_declared_twice_is_refused(folder):
     (folder / "landing" / "z").mkdir()
     (folder / "landing" / "z" / "migration.yaml").write_text(f"include: {folder / 'landing' / 'm'}\n")
-    manifests, failures = find_manifests(folder / "landing")
-    assert len(manifests) == 1
-    assert "already declared" in failures[0].message
+    found = find_manifests(folder / "landing")
+    assert len(found.manifests) == 1
+    assert "already declared" in found.failures[0].message
 
 
 def test_the_examples_are_a_valid_manifest():

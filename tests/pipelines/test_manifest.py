@@ -1,6 +1,6 @@
 import pytest
 
-from pipelines.manifest import ManifestError, RunEntry, infer_manifest, read_manifest, write_run_entry
+from pipelines.manifest import ManifestError, RunEntry, infer_manifest, read_manifest, write_runs
 from warehouse.lake import Component
 
 GOOD = """\
@@ -136,9 +136,9 @@ def test_a_sidecar_says_what_the_names_do_not(tmp_path):
 
 def test_a_manifest_grows_run_by_run(tmp_path):
     path = tmp_path / "m" / "migration.yaml"
-    write_run_entry(path, "m", RunEntry("npu", "b.jsonl", "candidate", baseline="gpu"), {"model": "x"})
+    write_runs(path, "m", [RunEntry("npu", "b.jsonl", "candidate", baseline="gpu")], {"model": "x"})
     entry = RunEntry("gpu", "a.jsonl", "baseline", components=(Component("hardware", "H100", "80GB"),))
-    write_run_entry(path, "m", entry, {})
+    write_runs(path, "m", [entry], {})
     read = read_manifest(path)
     assert {r.name: r.role for r in read.runs} == {"npu": "candidate", "gpu": "baseline"}
     assert read.recipe == {"model": "x"}
@@ -149,5 +149,5 @@ def test_a_faulty_entry_leaves_the_manifest_as_it_was(tmp_path):
     path = tmp_path / "migration.yaml"
     path.write_text(GOOD, encoding="utf-8")
     with pytest.raises(ManifestError):
-        write_run_entry(path, "to-npu", RunEntry("x", "x.jsonl", "chief"), {})
+        write_runs(path, "to-npu", [RunEntry("x", "x.jsonl", "chief")], {})
     assert path.read_text(encoding="utf-8") == GOOD

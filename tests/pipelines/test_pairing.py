@@ -1,7 +1,10 @@
 import pytest
 
-from pipelines.landing import find_manifests, ingest_migration
-from pipelines.pairing import declare_pair, propose_pairs
+from pipelines.declaring import declare_pair
+from pipelines.discovery import find_manifests
+from pipelines.landing import ingest_migration
+from pipelines.manifest import ManifestError
+from pipelines.pairing import propose_pairs
 from tests.integration.conftest import write_log
 from warehouse.settings import settings_for
 
@@ -24,11 +27,11 @@ def settings(tmp_path):
 
 
 def ingest(settings):
-    manifests, failures = find_manifests(settings.landing)
-    assert not failures
-    for manifest in manifests:
+    found = find_manifests(settings.landing)
+    assert not found.failures
+    for manifest in found.manifests:
         ingest_migration(manifest, settings.lake)
-    return manifests
+    return found.manifests
 
 
 def test_runs_of_one_recipe_on_different_components_are_proposed_with_the_reason(settings):
@@ -48,13 +51,13 @@ def test_runs_of_different_models_are_not_proposed(settings):
 
 
 def test_a_declared_pair_is_written_down_and_no_run_is_lost(settings):
-    declare_pair(settings, "m", "run_a", "run_b")
+    declare_pair(settings.landing, "m", "run_a", "run_b")
     (manifest,) = ingest(settings)
     assert manifest.how_paired == "declared"
     assert {r.name: (r.role, r.baseline) for r in manifest.runs} == {
         "run_a": ("baseline", ""),
         "run_b": ("candidate", "run_a"),
-        "run_c": ("candidate", "run_a"),
+        "run_c": ("candidate", ""),
     }
     assert manifest.runs[0].components[0].name == "H100"
     assert {r.name: r.recipe.get("data_order") for r in manifest.runs}["run_b"] == "other"
@@ -67,5 +70,5 @@ def test_a_declared_pair_is_written_down_and_no_run_is_lost(settings):
      (("m", "run_a", "run_a"), "against itself")],
 )  # fmt: skip
 def test_what_can_not_be_paired_is_said(settings, arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        declare_pair(settings, *arguments)
+    with pytest.raises(ManifestError, match=sentence):
+        declare_pair(settings.landing, *arguments)

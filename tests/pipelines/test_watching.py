@@ -5,7 +5,7 @@ import os
 import pytest
 
 from pipelines.defs.watching import Look, Memory, look, read_memory, write_memory
-from pipelines.landing import find_manifests
+from pipelines.discovery import find_manifests
 from tests.integration.conftest import write_log
 
 SPACING = 900
@@ -23,7 +23,7 @@ class Watch:
 
     def tick(self) -> Look:
         self.now += TICK
-        found = look(find_manifests(self.landing)[0], read_memory(self.cursor), self.now, SPACING)
+        found = look(find_manifests(self.landing).manifests, read_memory(self.cursor), self.now, SPACING)
         self.cursor = write_memory(found.memory)
         if found.changed:
             self.keys.append(found.key)

@@ -1,0 +1,211 @@
+"""What lies in landing: which folders are migrations, what their runs are called, and what nobody can read.
+
+Here belongs looking at names and asking the readers. What a manifest says belongs to `pipelines.manifest`, taking
+logs in to `pipelines.landing`.
+"""
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from pipelines.ingest import huggingface, tensorboard, wandb
+from pipelines.ingest.base import LogError
+from pipelines.ingest.registry import SIDECARS, detect
+from pipelines.manifest import MANIFEST_NAME, Manifest, ManifestError, infer_manifest, read_manifest
+
+LOOSE = "landing"
+"""The migration of the logs that lie in landing itself."""
+
+_LOG_SUFFIXES = (".gz", ".jsonl", ".json", ".log", ".txt", ".csv", ".tsv", ".parquet", ".db", ".wandb")
+# What lies beside logs and is none, by its name: nobody expects it to be read.
+_NO_LOG = re.compile(
+    r".*\.(?:md|rst|html|pdf|png|jpe?g|svg|gif|ya?ml|toml|ini|cfg|conf|env|lock|diff|patch|py|pyc|ipynb|sh|bash|sbatch|"
+    r"slurm|sql|pt|pth|bin|safetensors|npy|npz|pkl|tmp|swp)|.*-(?:wal|shm)|(?:readme|license|notice|makefile|dockerfile)"
+    r"(?:\..*)?|requirements.*\.txt|(?:wandb-metadata|wandb-summary|swanlab-metadata|env|config)\.json",
+    re.IGNORECASE,
+)
+# A folder may be a whole home: so many files are looked at before it is said to hold what could be a log.
+_LOOKED_AT = 1000
+_SHOWN = 3
+# Formats that tell of several logs that they are one run: event files of one folder, checkpoints, one run id.
+_ONE_RUN = (tensorboard, huggingface, wandb)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Something in landing that could not be taken in: whose it is, and the sentence that says why."""
+
+    migration: str
+    run: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """What lies in landing.
+
+    Attributes:
+        manifests: The migrations.
+        failures: What can't be used at all.
+        notes: A sentence for each file or folder that was passed over and could be meant as a log.
+    """
+
+    manifests: tuple[Manifest, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Members:
+    """The runs of a folder that has no manifest.
+
+    Attributes:
+        logs: Path of each log by run name.
+        unread: Name and sentence of each file or folder that could be meant as a log, and that no reader knows.
+    """
+
+    logs: dict[str, Path]
+    unread: dict[str, str]
+
+
+def find_manifests(landing: Path) -> Found:
+    """Return the migrations that lie in `landing`, what lies there but can't be used, and what was passed over.
+
+    A folder with a migration.yaml is what that file says; another folder is a migration whose members
+    (folders or files that hold a log) are its runs; logs that lie loose in landing are one migration.
+    """
+    manifests: list[Manifest] = []
+    failures: list[Failure] = []
+    notes: list[str] = []
+    if not landing.is_dir():
+        return Found()
+    folders = sorted(p for p in landing.iterdir() if p.is_dir() and not p.name.startswith("."))
+    for folder in [*folders, landing]:
+        try:
+            manifest, passed_over = _manifest_of(folder, is_root=folder == landing)
+        except ManifestError as error:
+            failures.append(Failure(folder.name, "", str(error)))
+            continue
+        except OSError as error:
+            failures.append(Failure(folder.name, "", f"{folder}: can't be read ({error.strerror or error})."))
+            continue
+        notes += passed_over
+        if manifest is None:
+            continue
+        clash = next((m for m in manifests if m.migration == manifest.migration), None)
+        if clash:
+            message = f"{folder}: the migration {manifest.migration} is already declared in {clash.folder}."
+            failures.append(Failure(manifest.migration, "", message))
+            continue
+        manifests.append(manifest)
+    return Found(tuple(manifests), tuple(failures), tuple(notes))
+
+
+def inferred_manifest(folder: Path, *, is_root: bool = False) -> Manifest | None:
+    """Return the manifest of a folder that has none; None where no log lies there.
+
+    Args:
+        folder: A folder of landing.
+        is_root: It is landing itself, whose folders are migrations of their own.
+
+    Raises:
+        ManifestError: If a name can't be used.
+    """
+    members = members_of(folder, files_only=is_root)
+    return infer_manifest(Path(LOOSE) if is_root else folder, members.logs) if members.logs else None
+
+
+def members_of(folder: Path, *, files_only: bool = False) -> Members:
+    """Return the runs of a folder that has no manifest: each file or folder in it that holds a log.
+
+    Event files, checkpoints and sessions that are one run by the word of their tracker are one member.
+
+    Args:
+        folder: The folder.
+        files_only: Folders in it are no runs.
+
+    Raises:
+        ManifestError: If two logs would have one name.
+    """
+    paths = sorted(p for p in folder.iterdir() if not p.name.startswith(".") and not (files_only and p.is_dir()))
+    logs: dict[str, Path] = {}
+    unread: dict[str, str] = {}
+    readers = set()
+    for path in paths:
+        try:
+            readers.add(detect(path).NAME)
+        except (LogError, OSError) as error:
+            if _could_be_log(path):
+                unread[path.name] = _sentence(path, error)
+            continue
+        name = run_name(path)
+        if name in logs:
+            raise ManifestError(
+                f"{folder}: {logs[name].name} and {path.name} would both be the run {name}; put the logs of one "
+                f"run into a folder of their own, rename one, or name the runs in a {MANIFEST_NAME}."
+            )
+        logs[name] = path
+    if not files_only and len(readers) == 1 and _is_one_run(folder, list(logs.values()), readers.pop()):
+        return Members({run_name(folder): folder}, unread)
+    return Members(logs, unread)
+
+
+def run_name(path: Path) -> str:
+    """Return what the run of a log is called that nobody named."""
+    name = path.name
+    if path.is_file():
+        for suffix in _LOG_SUFFIXES:
+            name = name.removesuffix(suffix)
+    return name.replace(" ", "_")
+
+
+def _manifest_of(folder: Path, *, is_root: bool) -> tuple[Manifest | None, list[str]]:
+    path = folder / MANIFEST_NAME
+    if path.is_file():
+        return read_manifest(path), []
+    members = members_of(folder, files_only=is_root)
+    if members.logs:
+        return infer_manifest(Path(LOOSE) if is_root else folder, members.logs), list(members.unread.values())
+    if is_root:
+        return None, list(members.unread.values())
+    if members.unread:
+        names = [*members.unread][:_SHOWN] + ["..."] * (len(members.unread) > _SHOWN)
+        raise ManifestError(
+            f"{folder}: no reader knows anything that lies there ({', '.join(names)}); is it cut off, or no log? "
+            f"`firstdrift inspect {folder}` tells more."
+        )
+    return None, [] if any(folder.iterdir()) else [f"{folder}: the folder is empty; nothing was taken in."]
+
+
+def _is_one_run(folder: Path, logs: list[Path], reader_name: str) -> bool:
+    reader = {r.NAME: r for r in _ONE_RUN}.get(reader_name)
+    if reader is None or len(logs) < 2:
+        return False
+    try:
+        files = reader.files(folder)
+    except LogError:  # logs of several runs
+        return False
+    return bool(files) and all(
+        log.is_file() or log.name.startswith("checkpoint-") or any(file.is_relative_to(log) for file in files)
+        for log in logs
+    )
+
+
+def _could_be_log(path: Path) -> bool:
+    """Tell whether somebody may think that a file, or one in a folder, is a log; an empty folder may become one."""
+    if path.is_dir():
+        files = list(islice((p for p in path.rglob("*") if p.is_file()), _LOOKED_AT))
+        return not files or any(_could_be_log(file) for file in files)
+    return not (path.name.startswith(".") or path.name in SIDECARS or _NO_LOG.fullmatch(path.name))
+
+
+def _sentence(path: Path, error: LogError | OSError) -> str:
+    if isinstance(error, OSError):
+        return f"{path}: not taken in, since it can't be read ({error.strerror or error})."
+    if path.is_file():
+        is_empty = path.stat().st_size == 0
+        return f"{path}: not taken in, {'the file is empty' if is_empty else 'no reader knows its content'}."
+    if path.is_dir() and not any(path.iterdir()):
+        return f"{path}: not taken in, the folder is empty."
+    return f"{path}: not taken in, {str(error).removeprefix(f'{path}: ')}."
