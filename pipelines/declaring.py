@@ -7,8 +7,7 @@ Here belongs which file it goes into and what else that file must say. The form 
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pipelines.discovery import LOOSE, find_manifests, inferred_manifest
-from pipelines.landing import resolve_log
+from pipelines.discovery import LOOSE, find_manifests, inferred_manifest, resolve_log
 from pipelines.manifest import (
     MANIFEST_NAME,
     UNPAIRED,

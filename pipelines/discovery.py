@@ -12,7 +12,7 @@ from pathlib import Path
 from pipelines.ingest import huggingface, tensorboard, wandb
 from pipelines.ingest.base import LogError
 from pipelines.ingest.registry import SIDECARS, detect
-from pipelines.manifest import MANIFEST_NAME, Manifest, ManifestError, infer_manifest, read_manifest
+from pipelines.manifest import MANIFEST_NAME, Manifest, ManifestError, RunEntry, infer_manifest, read_manifest
 
 LOOSE = "landing"
 """The migration of the logs that lie in landing itself."""
@@ -48,7 +48,8 @@ class Found:
     Attributes:
         manifests: The migrations.
         failures: What can't be used at all.
-        notes: A sentence for each file or folder that was passed over and could be meant as a log.
+        notes: A sentence for each file or folder that was passed over and could be meant as a log. What lies beside
+            the runs of a folder without a manifest is in `Manifest.unread`.
     """
 
     manifests: tuple[Manifest, ...] = ()
@@ -62,7 +63,8 @@ class Members:
 
     Attributes:
         logs: Path of each log by run name.
-        unread: Name and sentence of each file or folder that could be meant as a log, and that no reader knows.
+        unread: A sentence for each file or folder that could be meant as a log, and that no reader knows, by the name
+            that its run would have.
     """
 
     logs: dict[str, Path]
@@ -113,7 +115,7 @@ def inferred_manifest(folder: Path, *, is_root: bool = False) -> Manifest | None
         ManifestError: If a name can't be used.
     """
     members = members_of(folder, files_only=is_root)
-    return infer_manifest(Path(LOOSE) if is_root else folder, members.logs) if members.logs else None
+    return _inferred(folder, members, is_root=is_root) if members.logs else None
 
 
 def members_of(folder: Path, *, files_only: bool = False) -> Members:
@@ -137,7 +139,8 @@ def members_of(folder: Path, *, files_only: bool = False) -> Members:
             readers.add(detect(path).NAME)
         except (LogError, OSError) as error:
             if _could_be_log(path):
-                unread[path.name] = _sentence(path, error)
+                name = run_name(path)
+                unread[path.name if name in unread else name] = _sentence(path, error)
             continue
         name = run_name(path)
         if name in logs:
@@ -149,6 +152,26 @@ def members_of(folder: Path, *, files_only: bool = False) -> Members:
     if not files_only and len(readers) == 1 and _is_one_run(folder, list(logs.values()), readers.pop()):
         return Members({run_name(folder): folder}, unread)
     return Members(logs, unread)
+
+
+def resolve_log(manifest: Manifest, entry: RunEntry) -> list[Path]:
+    """Return the files or folders that the log of a run names.
+
+    Raises:
+        ManifestError: If there is none.
+    """
+    pattern = Path(entry.log).expanduser()
+    path = pattern if pattern.is_absolute() else manifest.folder / pattern
+    if path.exists():
+        return [path]
+    root = Path(path.anchor) if path.is_absolute() else Path()
+    found = sorted(root.glob(str(path.relative_to(root)))) if any(c in entry.log for c in "*?[") else []
+    if not found:
+        raise ManifestError(
+            f"{manifest.folder / MANIFEST_NAME}: run {entry.name} names the log {entry.log}, but there is no such "
+            "file; give a path or glob relative to the manifest."
+        )
+    return found
 
 
 def run_name(path: Path) -> str:
@@ -163,19 +186,51 @@ def run_name(path: Path) -> str:
 def _manifest_of(folder: Path, *, is_root: bool) -> tuple[Manifest | None, list[str]]:
     path = folder / MANIFEST_NAME
     if path.is_file():
-        return read_manifest(path), []
+        manifest = read_manifest(path)
+        return manifest, _unnamed(manifest) if manifest.folder == folder and not is_root else []
     members = members_of(folder, files_only=is_root)
     if members.logs:
-        return infer_manifest(Path(LOOSE) if is_root else folder, members.logs), list(members.unread.values())
+        return _inferred(folder, members, is_root=is_root), []
     if is_root:
         return None, list(members.unread.values())
     if members.unread:
-        names = [*members.unread][:_SHOWN] + ["..."] * (len(members.unread) > _SHOWN)
+        names = sorted(p.name for p in folder.iterdir() if not p.name.startswith(".") and _could_be_log(p))
+        names = names[:_SHOWN] + ["..."] * (len(names) > _SHOWN)
         raise ManifestError(
             f"{folder}: no reader knows anything that lies there ({', '.join(names)}); is it cut off, or no log? "
             f"`firstdrift inspect {folder}` tells more."
         )
     return None, [] if any(folder.iterdir()) else [f"{folder}: the folder is empty; nothing was taken in."]
+
+
+def _unnamed(manifest: Manifest) -> list[str]:
+    """Return a sentence for each log that lies beside a manifest and belongs to none of its runs."""
+    named: list[Path] = []
+    for run in manifest.runs:
+        try:
+            named += resolve_log(manifest, run)
+        except ManifestError:  # told when the run is to be read
+            continue
+    paths = sorted(p for p in manifest.folder.iterdir() if not p.name.startswith("."))
+    return [
+        f"{path}: not taken in, since {MANIFEST_NAME} beside it names no run with this log."
+        for path in paths
+        if not any(path.is_relative_to(log) or log.is_relative_to(path) for log in named)
+        and _could_be_log(path)
+        and _is_log(path)
+    ]
+
+
+def _is_log(path: Path) -> bool:
+    try:
+        detect(path)
+    except (LogError, OSError):
+        return False
+    return True
+
+
+def _inferred(folder: Path, members: Members, *, is_root: bool) -> Manifest:
+    return infer_manifest(Path(LOOSE) if is_root else folder, members.logs, members.unread)
 
 
 def _is_one_run(folder: Path, logs: list[Path], reader_name: str) -> bool:
@@ -208,4 +263,6 @@ def _sentence(path: Path, error: LogError | OSError) -> str:
         return f"{path}: not taken in, {'the file is empty' if is_empty else 'no reader knows its content'}."
     if path.is_dir() and not any(path.iterdir()):
         return f"{path}: not taken in, the folder is empty."
+    if path.is_dir() and not any(p.is_file() for p in path.iterdir()):
+        return f"{path}: not taken in, no log lies in it; if one lies deeper, name it in a {MANIFEST_NAME}."
     return f"{path}: not taken in, {str(error).removeprefix(f'{path}: ')}."

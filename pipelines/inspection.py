@@ -7,10 +7,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.discovery import members_of
+from pipelines.discovery import members_of, resolve_log
 from pipelines.ingest.base import LogError
 from pipelines.ingest.summary import LogSummary, summarize
-from pipelines.landing import resolve_log
 from pipelines.manifest import MANIFEST_NAME, Manifest, ManifestError, RunEntry, read_manifest
 from warehouse.catalog import Catalog, resolve
 

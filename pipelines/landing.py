@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from pipelines.discovery import Failure
+from pipelines.discovery import Failure, resolve_log
 from pipelines.ingest.base import LogError
 from pipelines.intake import Job, Outcome, fingerprints, hash_of, take_in
-from pipelines.manifest import MANIFEST_NAME, Manifest, ManifestError, RunEntry
+from pipelines.manifest import MANIFEST_NAME, Manifest, ManifestError
 from pipelines.run_facts import TOLD, components_of, conflicts, recipe_of, source_of
 from warehouse import lake as lake_files
 from warehouse.lake import MigrationRecord, RunRecord
@@ -62,8 +62,10 @@ def ingest_migration(manifest: Manifest, lake: Path, report: Callable[[str], Non
     outcomes = list(_read_all([job for job in jobs if job.must_read], lake, report))
     fresh = {o.run: o for o in outcomes}
     failures += [Failure(manifest.migration, o.run, o.error) for o in outcomes if o.error]
+    lost = _lost(manifest, known)
+    failures += [Failure(manifest.migration, name, sentence) for name, sentence in lost.items()]
     failed = {f.run for f in failures}
-    records = []
+    records = [known[name] for name in lost]  # what was stored stays
     for entry in manifest.runs:
         if entry.name in failed:
             if entry.name in known:  # what was stored stays
@@ -82,11 +84,18 @@ def ingest_migration(manifest: Manifest, lake: Path, report: Callable[[str], Non
         failures=tuple(failures),
         notes=(
             *_notes(manifest),
+            *(sentence for name, sentence in manifest.unread.items() if name not in lost),
             *(sentence for record in records for sentence in conflicts(record)),
             *(sentence for outcome in read for sentence in _late_beginnings(outcome)),
         ),
         is_changed=is_changed,
     )
+
+
+def _lost(manifest: Manifest, known: dict[str, RunRecord]) -> dict[str, str]:
+    """Return the sentences about logs that were read once and that nobody can read any more."""
+    named = {run.name for run in manifest.runs}
+    return {name: text for name, text in manifest.unread.items() if name in known and name not in named}
 
 
 def _none(manifest: Manifest) -> MigrationRecord:
@@ -116,26 +125,6 @@ def _jobs(manifest: Manifest, known: dict[str, RunRecord]) -> tuple[list[Job], l
         )
         jobs.append(job)
     return jobs, failures
-
-
-def resolve_log(manifest: Manifest, entry: RunEntry) -> list[Path]:
-    """Return the files or folders that the log of a run names.
-
-    Raises:
-        ManifestError: If there is none.
-    """
-    pattern = Path(entry.log).expanduser()
-    path = pattern if pattern.is_absolute() else manifest.folder / pattern
-    if path.exists():
-        return [path]
-    root = Path(path.anchor) if path.is_absolute() else Path()
-    found = sorted(root.glob(str(path.relative_to(root)))) if any(c in entry.log for c in "*?[") else []
-    if not found:
-        raise ManifestError(
-            f"{manifest.folder / MANIFEST_NAME}: run {entry.name} names the log {entry.log}, but there is no such "
-            "file; give a path or glob relative to the manifest."
-        )
-    return found
 
 
 def _read_all(jobs: list[Job], lake: Path, report: Callable[[str], None] | None) -> Iterable[Outcome]:

@@ -70,6 +70,7 @@ class Manifest:
         recipe: model, dataset, algorithm, seed, data_order.
         runs: The runs, in order.
         how_paired: "declared", or "inferred" where there is no manifest file.
+        unread: Where there is none: a sentence, by the name that a run would have, for what nobody can read.
     """
 
     migration: str
@@ -77,6 +78,7 @@ class Manifest:
     recipe: Mapping[str, str]
     runs: tuple[RunEntry, ...]
     how_paired: str = "declared"
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -124,7 +126,7 @@ def declared_migration(path: Path) -> str:
     return str(data.get("migration") or "") if isinstance(data, dict) else ""
 
 
-def infer_manifest(folder: Path, members: Mapping[str, Path]) -> Manifest:
+def infer_manifest(folder: Path, members: Mapping[str, Path], unread: Mapping[str, str] | None = None) -> Manifest:
     """Make a manifest for a folder that has none, taking each member as a run.
 
     The baseline is the only member whose name says so by one of `BASELINE_WORDS`; where that is not exactly one, no
@@ -133,6 +135,7 @@ def infer_manifest(folder: Path, members: Mapping[str, Path]) -> Manifest:
     Args:
         folder: The folder; its name becomes the migration's.
         members: Path of each log by run name.
+        unread: A sentence for what may be a log and can't be read, by the name that the run would have.
 
     Raises:
         ManifestError: If a name can't be used.
@@ -150,7 +153,7 @@ def infer_manifest(folder: Path, members: Mapping[str, Path]) -> Manifest:
         runs.append(_with_sidecar(sidecar, entry) if sidecar.is_file() else entry)
     has_baseline = any(run.role == "baseline" for run in runs)
     linked = _with_links(folder, tuple(runs)) if has_baseline else tuple(_settled(run) for run in runs)
-    return Manifest(migration, folder, {}, linked, "inferred")
+    return Manifest(migration, folder, {}, linked, "inferred", unread or {})
 
 
 def write_runs(path: Path, migration: str, entries: Sequence[RunEntry], recipe: Mapping[str, str]) -> Manifest:

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pipelines.discovery import resolve_log
 from pipelines.ingest.base import LogError
 from pipelines.intake import content_hash
-from pipelines.landing import resolve_log
 from pipelines.manifest import Manifest, ManifestError, RunEntry
 
 
