@@ -27,6 +27,7 @@ from warehouse.lake import Component
 from warehouse.settings import HOME_VARIABLE, Settings, project_folder, settings_for
 from warehouse.wording import counted
 
+_KINDS = ", ".join(COMPONENT_KINDS)
 SHOW_FORMATS = ("text", "markdown", "json")
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def add(
     baseline: Annotated[str, typer.Option(help="For a candidate: the run it is judged against.")] = "",
     of: Annotated[str, typer.Option(help="For a replicate: the run whose stack it repeats.")] = "",
     component: Annotated[
-        list[str] | None, typer.Option(help="kind=name@version, for example hardware=H100; repeatable.")
+        list[str] | None,
+        typer.Option(help=f"kind=name@version, like hardware=H100; repeatable. Kinds: {_KINDS}."),
     ] = None,
     recipe: Annotated[
         list[str] | None, typer.Option(help="key=value of the recipe, for example model=qwen3; repeatable.")
@@ -142,7 +144,7 @@ def _key_value(text: str, what: str) -> tuple[str, str]:
 def _component(text: str) -> Component:
     kind, value = _key_value(text, "component")
     if kind not in COMPONENT_KINDS:
-        raise UserError(f"--component {text}: the kind {kind} is not one of {', '.join(COMPONENT_KINDS)}.")
+        raise UserError(f"--component {text}: the kind {kind} is not one of {_KINDS}.")
     name, _, version = value.partition("@")
     return Component(kind, name, version)
 

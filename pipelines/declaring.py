@@ -125,15 +125,22 @@ def declare_pair(landing: Path, migration: str, baseline: str, candidate: str) -
     if baseline == candidate:
         raise ManifestError(f"{baseline} can't be judged against itself; name two runs.")
     paired = [_in_pair(run, baseline, candidate) for run in runs]
+    if not any(run.role == "baseline" for run in paired):
+        paired = [_as_baseline(run) if run.name == baseline else run for run in paired]
     return _declared(path, write_runs(path, migration, paired, {}))
 
 
 def _in_pair(run: RunEntry, baseline: str, candidate: str) -> RunEntry:
     if run.name == candidate:
         return replace(run, role="candidate", baseline=baseline, of="")
-    if run.name == baseline and run.role != "replicate":  # a replicate goes on telling what equal runs differ by
-        return replace(run, role="baseline", baseline="")
+    # A replicate goes on telling what equal runs differ by, and a run that is judged itself goes on being judged.
+    if run.name == baseline and run.role != "replicate" and run.baseline in ("", UNPAIRED, candidate):
+        return _as_baseline(run)
     return _pinned(run)
+
+
+def _as_baseline(run: RunEntry) -> RunEntry:
+    return replace(run, role="baseline", baseline="", of="")
 
 
 def _pinned(run: RunEntry) -> RunEntry:

@@ -11,9 +11,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from pipelines.manifest import BASELINE_WORDS
 from pipelines.questions import list_questions, parameters_of, questions_markdown
 from tests.conftest import PROJECT
 from tests.integration.conftest import clean_environment, firstdrift
+from warehouse.contract import COMPONENT_KINDS
 
 DOCS = PROJECT / "docs"
 PAGES = sorted(path for path in DOCS.glob("*.md") if path.name != "data_dictionary.md")
@@ -104,6 +106,13 @@ def test_a_newcomer_gets_from_logs_to_a_verdict(tmp_path):
     shown = output["firstdrift show to-npu"]
     assert re.search(r"npu .*drift .*rollout_or_weight_sync", shown)
     assert re.search(r"is off from step (5\d|6\d)\b", shown)
+
+
+def test_the_page_lists_every_kind_of_component_and_every_word_of_a_baseline():
+    text = (DOCS / "your_logs.md").read_text(encoding="utf-8")
+    assert tuple(re.findall(r"^\| `(\w+)` \|", text, re.M)) == COMPONENT_KINDS
+    line = next(line for line in text.splitlines() if line.startswith("`base`, "))
+    assert tuple(re.findall(r"`(\w+)`", line)) == BASELINE_WORDS
 
 
 def test_make_targets_exist():

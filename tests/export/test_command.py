@@ -25,6 +25,7 @@ def closed_port():
     [
         (["--to", "mysql://a:secret@host/lab"], "--to mysql://...: firstdrift writes to a folder"),
         (["--to", "marts.csv"], "--to marts.csv: name a folder for Parquet and CSV files"),
+        (["--to", "marts.txt"], "--to marts.txt: name a folder for Parquet and CSV files"),
         (["--format", "avro"], "--format avro: write one of parquet, csv"),
         (["--to", "/dev/null/out"], "/dev/null/out: the export can't be written"),
         (["--to", "/dev/null/out.xlsx"], "/dev/null/out.xlsx: the workbook can't be written"),

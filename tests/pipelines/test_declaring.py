@@ -170,8 +170,21 @@ def test_runs_that_were_paired_stay_so(landing):
     (manifest,) = find_manifests(landing).manifests
     assert {run.name: (run.role, run.baseline) for run in manifest.runs} == {
         "gpu": ("baseline", ""),
-        "npu_a": ("baseline", ""),
+        "npu_a": ("candidate", "gpu"),
         "npu_b": ("candidate", "npu_a"),
+    }
+
+
+def test_a_pair_may_be_turned_round(landing):
+    for name in ("gpu", "npu_a", "npu_b"):
+        write_log(landing / "m" / f"{name}.jsonl", [1.0])
+    for pair in (("npu_a", "npu_b"), ("npu_b", "gpu")):  # a circle has no baseline but the one that is named last
+        declare_pair(landing, "m", *pair)
+    (manifest,) = find_manifests(landing).manifests
+    assert {run.name: (run.role, run.baseline) for run in manifest.runs} == {
+        "gpu": ("candidate", "npu_b"),
+        "npu_a": ("candidate", "gpu"),
+        "npu_b": ("baseline", ""),
     }
 
 

@@ -1,10 +1,12 @@
+import shutil
+
 import pytest
 
 from pipelines.declaring import declare_pair
 from pipelines.discovery import find_manifests
 from pipelines.landing import ingest_migration
 from pipelines.manifest import ManifestError
-from pipelines.pairing import propose_pairs
+from pipelines.pairing import explain_silence, propose_pairs
 from tests.integration.conftest import write_log
 from warehouse.settings import settings_for
 
@@ -72,3 +74,31 @@ def test_a_declared_pair_is_written_down_and_no_run_is_lost(settings):
 def test_what_can_not_be_paired_is_said(settings, arguments, sentence):
     with pytest.raises(ManifestError, match=sentence):
         declare_pair(settings.landing, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("recipe: {", "#", "no recipe is stated"),
+        ("model: qwen3, seed: 1", "model: NAME", "no other run has the same recipe"),
+        ("910B", "H100", "no component is stated that differs"),
+    ],
+)
+def test_where_nothing_is_proposed_the_reason_is_true(settings, old, new, reason):
+    for name in ("run_a", "run_b", "run_c"):
+        sidecar = settings.landing / "m" / name / "run.yaml"
+        sidecar.write_text(sidecar.read_text().replace(old, new.replace("NAME", name)))
+    shutil.rmtree(settings.lake)
+    ingest(settings)
+    assert not propose_pairs(settings)
+    (why,) = explain_silence(settings)
+    assert (why.migration, why.unpaired) == ("m", 3)
+    assert reason in why.reason
+
+
+def test_where_all_runs_are_paired_that_is_the_reason(settings):
+    declare_pair(settings.landing, "m", "run_a", "run_b")
+    declare_pair(settings.landing, "m", "run_b", "run_c")
+    ingest(settings)
+    (why,) = explain_silence(settings)
+    assert (why.unpaired, why.reason) == (0, "every run is in a pair or a replicate")
