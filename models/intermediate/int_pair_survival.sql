@@ -35,6 +35,9 @@ onsets as (
         onsets.pair_id,
         onsets.category,
         onsets.onset_kind,
+        onsets.metric_id,
+        onsets.step_axis,
+        onsets.step_count,
         onsets.onset_step,
         onsets.onset_step_low,
         onsets.onset_step_high,
@@ -50,10 +53,11 @@ onsets as (
 differences as (
     select
         pair_id,
+        step_axis,
         min(first_common_step) as first_step,
         max(last_common_step) as last_step
     from int_first_difference
-    group by pair_id
+    group by pair_id, step_axis
 ),
 
 verdicts as (
@@ -64,45 +68,64 @@ verdicts as (
     from mart_pair_verdict
 ),
 
+members as (
+    select
+        *,
+        category as metric_group
+    from onsets
+    union all by name
+    select
+        *,
+        'all' as metric_group
+    from onsets
+),
+
 grouped as (
     select
         pair_id,
-        category as metric_group,
+        metric_group,
         onset_kind,
-        arg_min(onset_step, place) as onset_step,
-        arg_min(onset_step_low, place) as onset_step_low,
-        arg_min(onset_step_high, place) as onset_step_high
-    from onsets
-    group by pair_id, category, onset_kind
-    union all
+        arg_min(
+            struct_pack(
+                step_axis := step_axis, step := onset_step, step_low := onset_step_low, step_high := onset_step_high
+            ),
+            (place, onset_step, metric_id, step_axis)
+        ) filter (where place is not null and onset_step is not null) as onset,
+        -- Without an onset the counter that most steps were compared on is the one that time is taken on.
+        arg_max(step_axis, (step_count, step_axis)) as longest_axis
+    from members
+    group by pair_id, metric_group, onset_kind
+),
+
+placed as (
     select
         pair_id,
-        'all' as metric_group,
+        metric_group,
         onset_kind,
-        arg_min(onset_step, place) as onset_step,
-        arg_min(onset_step_low, place) as onset_step_low,
-        arg_min(onset_step_high, place) as onset_step_high
-    from onsets
-    group by pair_id, onset_kind
+        onset.step as onset_step,
+        onset.step_low as onset_step_low,
+        onset.step_high as onset_step_high,
+        coalesce(onset.step_axis, longest_axis) as step_axis
+    from grouped
 ),
 
 ended as (
     select
-        grouped.*,
+        placed.*,
         differences.first_step,
         differences.last_step,
         verdicts.nonfinite_step,
         case
-            when grouped.onset_step <= coalesce(verdicts.nonfinite_step, grouped.onset_step) then 'onset'
+            when placed.onset_step <= coalesce(verdicts.nonfinite_step, placed.onset_step) then 'onset'
             when verdicts.verdict = 'nonfinite' then 'nonfinite'
             when runs.status = 'crashed' then 'crash'
             else 'censored'
         end as end_kind
-    from grouped
-    inner join differences on grouped.pair_id = differences.pair_id
-    inner join pairs on grouped.pair_id = pairs.pair_id
+    from placed
+    inner join differences on placed.pair_id = differences.pair_id and placed.step_axis = differences.step_axis
+    inner join pairs on placed.pair_id = pairs.pair_id
     inner join runs on pairs.candidate_run_id = runs.run_id
-    left join verdicts on grouped.pair_id = verdicts.pair_id
+    left join verdicts on placed.pair_id = verdicts.pair_id
 ),
 
 ends as (

@@ -1,5 +1,5 @@
--- How far the runs of a pair are apart at their first common steps, by metric of training or reward, and whether that
--- is a mismatch of the start: beyond the practical limit and beyond the noise of the runs.
+-- How far the runs of a pair are apart at their first common steps, by metric that has a practical limit or that nobody
+-- described, and whether that is a mismatch of the start: beyond the limit and beyond the noise of the runs.
 -- grain: pair_id, metric_id, step_axis
 -- materialized: incremental(pair_id)
 with deltas as (
@@ -81,7 +81,7 @@ select
     metric,  -- its canonical name
     causal_tier,  -- its place in the chain of causes
     step_axis,  -- which counter the step counts
-    first_step,  -- first step that both runs logged
+    first_step,  -- first step at which the values of both runs are finite and sound
     first_delta,  -- difference there
     first_baseline,  -- value of the baseline there
     run_noise,  -- noise of the difference of two runs, from their steps

@@ -170,7 +170,7 @@ constants as (
         profiles.low::varchar || ' at all of ' || profiles.point_count || ' steps' as observed,
         'values that move' as expected,
         'constant_metric' as cause,
-        'The metric says nothing in this run and is left out of testing.' as meaning
+        'The metric says nothing in this run.' as meaning
     from profiles
     inner join metrics on profiles.metric_id = metrics.metric_id
     where
@@ -201,7 +201,8 @@ duplicates as (
     window
         same_values as (
             partition by profiles.run_id, profiles.series_hash, profiles.point_count, profiles.low, profiles.high
-            order by metrics.observed_low is null, metrics.duplicates_of is not null, profiles.metric
+            order by
+                metrics.observed_low is null, metrics.duplicates_of is not null, profiles.metric, profiles.step_axis
         )
     qualify row_number() over same_values > 1
 ),
@@ -246,8 +247,8 @@ counter_ends as (
         points.attempt,
         metrics.metric,
         min(points.step) as first_step,
-        arg_min(points.value, points.step) as first_value,
-        arg_max(points.value, points.step) as last_value
+        arg_min(points.value, (points.step, -points.write_no)) as first_value,
+        arg_max(points.value, (points.step, points.write_no)) as last_value
     from points
     inner join metrics on points.metric_id = metrics.metric_id
     where metrics.scale = 'cumulative' and points.value_kind = 'finite'

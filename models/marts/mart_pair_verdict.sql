@@ -16,12 +16,9 @@ metrics as (
     select
         metric_id,
         metric,
-        category,
         stage,
         causal_tier,
         parity_class,
-        practical_limit,
-        practical_limit_kind,
         scale
     from dim_metric
 ),
@@ -42,8 +39,12 @@ onsets as (
     select * from mart_divergence_onset
 ),
 
-floors as (
+fits as (
     select * from int_level_fit
+),
+
+floors as (
+    select * from int_pair_floor
 ),
 
 -- The largest change of time first; an offset from the first step comes after changes.
@@ -52,7 +53,7 @@ ordered_times as (
         *,
         row_number() over (
             partition by pair_id
-            order by shift_kind asc, abs(ln(ratio)) desc, metric asc
+            order by shift_kind asc, abs(ln(ratio)) desc, metric asc, step_axis asc
         ) as place
     from mart_time_shift
 ),
@@ -68,12 +69,12 @@ times as (
 
 timed as (
     select
-        floors.pair_id,
+        fits.pair_id,
         count(*) as time_metrics
-    from floors
-    inner join metrics on floors.metric_id = metrics.metric_id
+    from fits
+    inner join metrics on fits.metric_id = metrics.metric_id
     where metrics.causal_tier = 9
-    group by floors.pair_id
+    group by fits.pair_id
 ),
 
 nonfinite as (
@@ -112,9 +113,9 @@ parity as (
 mismatched as (
     select
         pair_id,
-        arg_min(metric, (causal_tier, metric)) as first_metric,
-        arg_min(first_step, (causal_tier, metric)) as first_step,
-        arg_min(first_delta, (causal_tier, metric)) as first_delta
+        arg_min(
+            struct_pack(metric := metric, step := first_step, delta := first_delta), (causal_tier, metric, step_axis)
+        ) as first_start
     from starts
     where is_material
     group by pair_id
@@ -145,22 +146,40 @@ apart as (
     group by pair_id
 ),
 
+-- What of the training the two runs can be compared in. A metric that is equal to the last digit has no noise, so that
+-- there is nothing to test in it.
+compared as (
+    select
+        differences.*,
+        metrics.parity_class <> 'exact' and metrics.scale not in ('exact', 'constant') as is_testable,
+        fits.metric_id is not null as is_tested,
+        floors.baseline_runs,
+        floors.candidate_runs,
+        floors.effective_size
+    from differences
+    inner join metrics on differences.metric_id = metrics.metric_id
+    left join fits
+        on
+            differences.pair_id = fits.pair_id and differences.metric_id = fits.metric_id
+            and differences.step_axis = fits.step_axis
+    left join floors
+        on
+            differences.pair_id = floors.pair_id and differences.metric_id = floors.metric_id
+            and differences.step_axis = floors.step_axis
+    where metrics.causal_tier < 9 and differences.n > 0
+),
+
 lengths as (
     select
         pair_id,
-        max(n) as step_count,
-        max(last_common_step) as last_common_step
-    from differences
-    group by pair_id
-),
-
-evidence as (
-    select
-        pair_id,
+        max(comparable_steps) as step_count,
+        max(last_common_step) as last_common_step,
+        bool_or(is_tested) as is_tested,
+        bool_or(is_testable) and bool_and(first_difference is null) as is_equal_throughout,
         max(baseline_runs) as baseline_runs,
         max(candidate_runs) as candidate_runs,
-        max(effective_size) as effective_size
-    from floors
+        max(effective_size) filter (where is_testable) as effective_size
+    from compared
     group by pair_id
 ),
 
@@ -171,9 +190,9 @@ facts as (
         nonfinite.first_metric as nonfinite_metric,
         nonfinite.first_step as nonfinite_step,
         coalesce(nonfinite.is_of_training, false) as is_nonfinite,
-        mismatched.first_metric as mismatch_metric,
-        mismatched.first_step as mismatch_step,
-        mismatched.first_delta as mismatch_delta,
+        mismatched.first_start.metric as mismatch_metric,
+        mismatched.first_start.step as mismatch_step,
+        mismatched.first_start.delta as mismatch_delta,
         coalesce(parity.broken_metrics, 0) as broken_metrics,
         parity.first_metric as parity_metric,
         parity.first_step as parity_step,
@@ -192,9 +211,11 @@ facts as (
         ) as time_verdict,
         coalesce(lengths.step_count, 0) as step_count,
         lengths.last_common_step,
-        coalesce(evidence.baseline_runs, 0) as baseline_runs,
-        coalesce(evidence.candidate_runs, 0) as candidate_runs,
-        coalesce(evidence.effective_size, 0) as effective_size
+        coalesce(lengths.is_tested, false) as is_tested,
+        coalesce(lengths.is_equal_throughout, false) as is_equal_throughout,
+        coalesce(lengths.baseline_runs, 0) as baseline_runs,
+        coalesce(lengths.candidate_runs, 0) as candidate_runs,
+        coalesce(lengths.effective_size, 0) as effective_size
     from pairs
     left join nonfinite on pairs.pair_id = nonfinite.pair_id
     left join mismatched on pairs.pair_id = mismatched.pair_id
@@ -204,7 +225,6 @@ facts as (
     left join times on pairs.pair_id = times.pair_id
     left join timed on pairs.pair_id = timed.pair_id
     left join lengths on pairs.pair_id = lengths.pair_id
-    left join evidence on pairs.pair_id = evidence.pair_id
 ),
 
 judged as (
@@ -216,11 +236,14 @@ judged as (
             when broken_metrics > 0 then 'parity_broken'
             when drift_metric is not null then 'drift'
             when step_count < 20 then 'insufficient'
+            when not is_tested and not is_equal_throughout then 'insufficient'
             when decoupled_metrics > 0 then 'decoupled_only'
             else 'within_floor'
         end as verdict,
         case
-            when effective_size >= 2 and (candidate_runs >= 1 or not is_across_stacks) then 'A'
+            when
+                effective_size >= 2 and baseline_runs >= 1 and (candidate_runs >= 1 or not is_across_stacks)
+                then 'A'
             when effective_size >= 1 then 'B'
             when step_count >= 20 then 'C'
             else 'D'
@@ -233,7 +256,7 @@ select
     migration,  -- its migration
     pair_kind,  -- migration or replicate
     verdict,  -- nonfinite, initial_mismatch, parity_broken, drift, decoupled_only, within_floor or insufficient
-    grade,  -- A (replicates of all stacks) to D (hardly any evidence): what the noise floor was taken from
+    grade,  -- A (replicates of all stacks), B (of any), C (none that tell the noise), D (hardly any steps either)
     case verdict
         when 'nonfinite'
             then format('{} is not finite from step {}.', nonfinite_metric, nonfinite_step)
@@ -251,14 +274,44 @@ select
                 '{} is off from step {} (between {} and {}). {}',
                 drift_metric, drift_step, drift_low, drift_high, stage_advice(drift_stage)
             )
-        when 'insufficient' then format('Both runs logged only {} steps in common; 20 are needed.', step_count)
+        when 'insufficient'
+            then case
+                when step_count = 0 then 'There is no step at which a metric of training can be compared.'
+                when step_count < 20
+                    then format(
+                        'Both runs can be compared at {} only; 20 are needed.', counted(step_count, 'step')
+                    )
+                else format(
+                    'No metric of training could be tested, though both runs logged {}: '
+                    || 'each is constant, must be equal, or differs too seldom to tell its noise.',
+                    counted(step_count, 'common step')
+                )
+            end
         when 'decoupled_only'
-            then format(
-                'The curves part at step {} and are apart by no more than equal runs would be: '
-                || 'no metric has a lasting bias up to step {}.',
-                coalesce(decoupled_at, first_difference), last_common_step
+            then case
+                when effective_size >= 1
+                    then format(
+                        'The curves part at step {} and are apart by no more than equal runs would be: '
+                        || 'no metric has a lasting bias up to step {}.',
+                        decoupled_at, last_common_step
+                    )
+                else format(
+                    'The curves part at step {}, and no metric has a lasting bias up to step {}: '
+                    || 'measured by the noise of the pair itself, for want of equal runs.',
+                    decoupled_at, last_common_step
+                )
+            end
+        else case
+            when is_equal_throughout
+                then format('Every value is equal to the last logged digit up to step {}.', last_common_step)
+            when effective_size >= 1
+                then format('No difference beyond that of equal runs up to step {}.', last_common_step)
+            else format(
+                'No lasting difference up to step {}: '
+                || 'measured by the noise of the pair itself, for want of equal runs.',
+                last_common_step
             )
-        else format('No difference beyond that of equal runs up to step {}.', last_common_step)
+        end
     end as reason,  -- the verdict in a sentence
     drift_metric as first_metric,  -- metric that drifted first; null where none did
     drift_stage as first_stage,  -- stage that it points to
@@ -270,8 +323,9 @@ select
     first_difference as first_different_step,  -- first step at which any metric of training differs
     first_different_metric,  -- that metric
     decoupled_at,  -- step at which the first metric reached the noise of equal runs
-    step_count,  -- steps that both runs logged
+    step_count,  -- steps at which both runs logged finite and sound values of training
     last_common_step,  -- last of them: without onset the pair is censored there
-    baseline_runs as baseline_replicates,  -- replicates of the baseline's stack behind the floor
-    candidate_runs as candidate_replicates  -- replicates of the candidate's stack behind the floor
+    baseline_runs as baseline_replicates,  -- replicates of the baseline's stack beside the judged runs
+    candidate_runs as candidate_replicates,  -- replicates of the candidate's stack beside them; 0 where both share one
+    effective_size  -- independent differences of equal runs behind the floor: the grade is made from them
 from judged

@@ -46,12 +46,50 @@ step_counts as (
     select
         run_id,
         count(distinct step) filter (where is_current) as current_steps,
-        max(step) filter (where is_current) - min(step) filter (where is_current) + 1 as step_span,
-        count(*) filter (where not is_current) as superseded_steps,
-        count(distinct step_axis) as axis_count
+        count(*) filter (where not is_current) as superseded_steps
     from steps
     where step_axis = 'step'
     group by run_id
+),
+
+gaps as (
+    select
+        run_id,
+        lead(step) over (
+            partition by run_id
+            order by step
+        ) - step as gap
+    from steps
+    where step_axis = 'step' and is_current
+),
+
+gap_counts as (
+    select
+        run_id,
+        gap,
+        count(*) as gap_count
+    from gaps
+    where gap is not null
+    group by run_id, gap
+),
+
+-- Who logs every tenth step lacks none of the nine between: the stride is what most steps lie apart.
+strides as (
+    select
+        run_id,
+        arg_max(gap, (gap_count, -gap)) as stride
+    from gap_counts
+    group by run_id
+),
+
+missing as (
+    select
+        gap_counts.run_id,
+        sum(gap_counts.gap_count * (gap_counts.gap // strides.stride - 1))::bigint as missing_steps
+    from gap_counts
+    inner join strides on gap_counts.run_id = strides.run_id
+    where gap_counts.gap > strides.stride
+    group by gap_counts.run_id
 )
 
 select
@@ -62,7 +100,7 @@ select
     runs.attempt_count - 1 as restart_count,  -- times the run was started again
     coalesce(step_counts.superseded_steps, 0) as superseded_steps,  -- steps that a later attempt took over
     coalesce(step_counts.current_steps, 0) as step_count,  -- different steps with a current value
-    step_counts.step_span - step_counts.current_steps as missing_steps,  -- steps between first and last that lack
+    coalesce(missing.missing_steps, 0) as missing_steps,  -- steps between first and last that lack, at the run's stride
     coalesce(point_counts.metric_count, 0) as metric_count,  -- different metrics
     coalesce(point_counts.uncatalogued_count, 0) as uncatalogued_metrics,  -- metrics that nobody described
     coalesce(point_counts.focus_logged, 0) as focus_metrics_logged,  -- metrics to look at first that are logged
@@ -76,4 +114,5 @@ from runs
 cross join focus
 left join point_counts on runs.run_id = point_counts.run_id
 left join step_counts on runs.run_id = step_counts.run_id
+left join missing on runs.run_id = missing.run_id
 left join anomalies on runs.run_id = anomalies.run_id

@@ -1,4 +1,4 @@
--- A run logs every step between its first and its last.
+-- A run logs every step between its first and its last, or every so many.
 -- severity: warn
 -- blocking: false
 select

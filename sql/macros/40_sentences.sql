@@ -17,3 +17,6 @@ case
     when ratio >= 1.0 then printf('%.2f', ratio) || ' times slower'
     else printf('%.2f', 1.0 / ratio) || ' times faster'
 end;
+
+-- A number of things; the noun takes an s unless there is one of it.
+create or replace macro counted(number, noun) as number || ' ' || noun || case when number = 1 then '' else 's' end;
