@@ -20,11 +20,21 @@ from pipelines import export, look
 from pipelines.declaring import Declared, add_folder, add_run, manifest_in
 from pipelines.manifest import ManifestError, RunEntry
 from pipelines.render import FORMATS, to_json, write_result
-from pipelines.terminal import AsJson, Home, UserError, err, out
-from warehouse.connection import NothingPublishedError, WarehouseLockedError, open_reader
+from pipelines.terminal import (
+    AsJson,
+    Home,
+    UserError,
+    drop_output,
+    err,
+    failure_sentence,
+    out,
+    ready_streams,
+    styled,
+)
+from warehouse.connection import NothingPublishedError, WarehouseLockedError, open_reader, seal
 from warehouse.contract import COMPONENT_KINDS, ROLES
 from warehouse.lake import Component
-from warehouse.settings import HOME_VARIABLE, Settings, project_folder, settings_for
+from warehouse.settings import HOME_VARIABLE, Settings, expanded, project_folder, settings_for
 from warehouse.wording import counted
 
 _KINDS = ", ".join(COMPONENT_KINDS)
@@ -95,7 +105,7 @@ def add(
         return
     if not log:
         raise UserError(f"Name the log of {run}: firstdrift add {migration} {run} PATH.")
-    pattern = Path(log).expanduser()
+    pattern = expanded(Path(log))
     has_log = pattern.exists() or any(Path(pattern.anchor or ".").glob(str(pattern).removeprefix(pattern.anchor)))
     if not has_log:
         raise UserError(f"{log}: there is no such file or folder; give the path or glob of the log of {run}.")
@@ -179,7 +189,7 @@ def _print_summary(summary: "RunSummary") -> None:
     for note in summary.notes:
         out.print(note)
     for message in summary.messages:
-        err.print(message, style="red", markup=False)
+        err.print(message, style="red")
     if summary.migrations:
         if summary.runs_read or summary.points_added:
             added, lines = counted(summary.points_added, "point"), counted(summary.lines_in_quarantine, "line")
@@ -232,6 +242,8 @@ def query(
     as_json: AsJson = False,
 ) -> None:
     """Ask the published file in SQL, read-only."""
+    from duckdb import PermissionException
+
     from pipelines.questions import list_questions, run_question
 
     form = "json" if as_json else form
@@ -239,13 +251,19 @@ def query(
         raise UserError(f"--format {form}: write one of {', '.join(FORMATS)}.")
     if list_all:
         for name, title in list_questions():
-            out.print(f"[bold]{name}[/bold]  {title}")
+            out.print(styled((name, "bold"), f"  {title}"))
         return
     if not question:
         raise UserError("Give SQL or the name of a question; `firstdrift query --list` lists them.")
     parameters = dict(_key_value(text, "param") for text in param or [])
     with open_reader(settings_for(home).published) as con:
-        table = run_question(con, question, parameters)
+        seal(con)
+        try:
+            table = run_question(con, question, parameters)
+        except PermissionException as error:
+            raise UserError(
+                "A query reads what is published and no other file; write its rows with --output."
+            ) from error
     write_result(table, form, output, out)
 
 
@@ -332,27 +350,38 @@ def demo(home: Home = None) -> None:
 def main() -> None:
     """Run the command line; a mistake of the user ends with one sentence and exit code 1."""
     from duckdb import Error as DuckDBError
+    from pyarrow.lib import ArrowException
 
     from pipelines.ingest.base import LogError
 
     try:
+        ready_streams()
         try:
             app()
         finally:
-            sys.stdout.flush()  # here, where a reader that has gone away is no fault
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            out.file.flush()
+    except BrokenPipeError:  # what read the output has enough of it
+        drop_output()
         sys.exit(1)
-    except (UserError, ManifestError, LogError, NothingPublishedError, WarehouseLockedError, ValueError) as error:
+    except OSError as error:
+        drop_output()
+        _end(failure_sentence(error))
+    except (
+        UserError,
+        ManifestError,
+        LogError,
+        NothingPublishedError,
+        WarehouseLockedError,
+        ValueError,
+        ArrowException,
+    ) as error:
         _end(str(error))
     except DuckDBError as error:
-        _end(str(error).split("\n\n")[0])
-    except OSError as error:
-        _end(f"{error.filename}: {error.strerror}." if error.filename else str(error))
+        _end(" ".join(str(error).split("\n\n")[0].split("\n")))
 
 
 def _end(sentence: str) -> NoReturn:
-    err.print(sentence, style="red", markup=False)
+    err.print(sentence, style="red")
     sys.exit(1)
 
 

@@ -13,6 +13,7 @@ from pipelines.ingest import huggingface, tensorboard, wandb
 from pipelines.ingest.base import LogError
 from pipelines.ingest.registry import SIDECARS, detect
 from pipelines.manifest import MANIFEST_NAME, Manifest, ManifestError, RunEntry, infer_manifest, read_manifest
+from warehouse.settings import expanded
 
 LOOSE = "landing"
 """The migration of the logs that lie in landing itself."""
@@ -160,7 +161,7 @@ def resolve_log(manifest: Manifest, entry: RunEntry) -> list[Path]:
     Raises:
         ManifestError: If there is none.
     """
-    pattern = Path(entry.log).expanduser()
+    pattern = expanded(Path(entry.log))
     path = pattern if pattern.is_absolute() else manifest.folder / pattern
     if path.exists():
         return [path]

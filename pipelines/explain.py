@@ -211,14 +211,15 @@ def _evidence(con: duckdb.DuckDBPyConnection, title: str, query: str) -> Evidenc
 def print_evidence(evidence: list[Evidence], console: Console) -> None:
     """Print an explanation for a person."""
     for part in evidence:
-        console.print(f"\n[bold]{part.title}[/bold]")
+        console.print()
+        console.print(part.title, style="bold")
         if not part.rows:
             console.print("  nothing")
         else:
             _print_rows(part, console)
         if part.note and part.rows:
-            console.print(f"  {part.note}", markup=False)
-        console.print(f"  {part.query};", style="dim", markup=False)
+            console.print(f"  {part.note}")
+        console.print(f"  {part.query};", style="dim")
 
 
 def _print_rows(part: Evidence, console: Console) -> None:

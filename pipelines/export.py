@@ -11,7 +11,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from pipelines.render import to_json
 from pipelines.terminal import AsJson, Home, UserError, err, out
-from warehouse.settings import Settings, settings_for
+from warehouse.settings import Settings, expanded, settings_for
 from warehouse.wording import counted
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def export(
     """Write the published tables for other tools: Parquet, CSV, an Excel workbook, or Postgres."""
     if form not in _FOLDER_FORMATS:
         raise UserError(f"--format {form}: write one of {', '.join(_FOLDER_FORMATS)}.")
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as progress:
         task = progress.add_task("reading what is published", total=None)
 
@@ -63,7 +63,7 @@ def _export(settings: Settings, to: str, form: str, report: "Callable[[str], Non
         return export_postgres(settings.published, to, report)
     if scheme:
         raise UserError(f"--to {scheme}://...: firstdrift writes to a folder, a .xlsx file or postgresql:// alone.")
-    path = Path(to).expanduser() if to else settings.exports
+    path = expanded(Path(to)) if to else settings.exports
     if path.suffix.lower() == ".xlsx":
         return export_workbook(settings.published, path, report)
     if _FILE_LIKE.fullmatch(path.suffix) and not path.is_dir():
@@ -82,7 +82,7 @@ def _print(result: "Export") -> None:
     parts = sum(result.written.values())
     out.print(f"{tables} are in {result.destination}; {counted(parts, 'part')} written now.", soft_wrap=True)
     for note in result.notes:
-        out.print(f"Not in it: {note}", style="yellow", markup=False)
+        out.print(f"Not in it: {note}", style="yellow")
 
 
 def superset(

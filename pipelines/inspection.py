@@ -54,6 +54,8 @@ def inspect_path(path: Path, catalog: Catalog) -> list[RunView]:
     """
     if not path.exists():
         raise LogError(f"{path}: there is no such file or folder.")
+    if not path.is_file() and not path.is_dir():
+        raise LogError(f"{path}: this is neither a file nor a folder; name a log.")
     if (path / MANIFEST_NAME).is_file():
         manifest = read_manifest(path / MANIFEST_NAME)
         return [_view_of_entry(manifest, entry, catalog) for entry in manifest.runs]
@@ -136,18 +138,18 @@ def _cells(view: RunView, log: LogSummary) -> list[str]:
 
 def _print_details(view: RunView, console: Console) -> None:
     if view.summary is None:
-        console.print(f"{view.name}: {view.error}", style="red", markup=False)
+        console.print(f"{view.name}: {view.error}", style="red")
         return
     for note in view.summary.notes:
-        console.print(f"{view.name}: {note}", markup=False)
+        console.print(f"{view.name}: {note}")
     for issue in view.summary.issues[:_SHOWN]:
         place = f"{issue.source_file}, position {issue.source_position}"
-        console.print(f"{view.name}: {place}: {issue.reason}", style="yellow", markup=False)
+        console.print(f"{view.name}: {place}: {issue.reason}", style="yellow")
     if len(view.summary.issues) > _SHOWN:
         console.print(f"{view.name}: {len(view.summary.issues) - _SHOWN} further issues")
     if view.uncatalogued:
         names = ", ".join(view.uncatalogued[:_SHOWN])
         more = f" and {len(view.uncatalogued) - _SHOWN} more" if len(view.uncatalogued) > _SHOWN else ""
-        console.print(f"{view.name}: uncatalogued: {names}{more}", markup=False)
+        console.print(f"{view.name}: uncatalogued: {names}{more}")
     for key, value in sorted(view.summary.metadata.items()):
-        console.print(f"{view.name}: {key}: {value}", style="dim", markup=False)
+        console.print(f"{view.name}: {key}: {value}", style="dim")

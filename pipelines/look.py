@@ -93,6 +93,6 @@ def inspect(
     else:
         print_inspection(views, out)
         for note in folder_notes(path, views):
-            out.print(note, style="dim", markup=False)
+            out.print(note, style="dim")
     if any(view.error for view in views):
         raise typer.Exit(1)

@@ -251,7 +251,10 @@ def _read(path: Path, includers: tuple[Path, ...]) -> Manifest:
 
 
 def _target(path: Path, data: Mapping[str, Any]) -> Path:
-    return path.parent / Path(str(data["include"])).expanduser()
+    try:
+        return path.parent / expanded(Path(str(data["include"])))
+    except OSError as error:
+        raise ManifestError(f"{path}: includes {error}") from error
 
 
 def _manifest(path: Path, data: Mapping[str, Any], *, is_draft: bool = False) -> Manifest:

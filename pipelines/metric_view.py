@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pipelines.tables import number_text
+from pipelines.terminal import styled
 from warehouse.catalog import Catalog, Metric, describe_metric, search_metrics
 from warehouse.metrics_page import domain_text, metric_card
 from warehouse.wording import counted
@@ -63,26 +64,26 @@ def print_metrics(catalog: Catalog, metrics: tuple[Metric, ...], console: Consol
 
 
 def _print_metric(facts: dict[str, Any], console: Console) -> None:
-    console.print(f"[bold]{facts['metric']}[/bold]  {facts['label_en']} / {facts['label_zh']}")
-    console.print(f"  {facts['meaning']}", markup=False)
+    console.print(styled((facts["metric"], "bold"), f"  {facts['label_en']} / {facts['label_zh']}"))
+    console.print(f"  {facts['meaning']}")
     if facts["advice"]:
-        console.print(f"  {facts['advice']}", markup=False)
+        console.print(f"  {facts['advice']}")
     for correction in facts["corrections"]:
-        console.print(f"  The document says: {correction['document_says']}", markup=False)
-        console.print(f"  What holds: {correction['holds']} {correction['evidence']}", markup=False)
-    console.print(f"  possible values: {facts['possible_values']}", markup=False)
+        console.print(f"  The document says: {correction['document_says']}")
+        console.print(f"  What holds: {correction['holds']} {correction['evidence']}")
+    console.print(f"  possible values: {facts['possible_values']}")
     for key in ("category", "stage", "unit", "better", "scale", "parity_class", "duplicates_of", "aggregation"):
         if facts[key]:
-            console.print(f"  {key}: {facts[key]}", markup=False)
+            console.print(f"  {key}: {facts[key]}")
     if facts["observed_low"] is not None:
         seen = f"{number_text(facts['observed_low'])} to {number_text(facts['observed_high'])}"
-        console.print(f"  seen in the reference log: {seen}", markup=False)
+        console.print(f"  seen in the reference log: {seen}")
     if facts["practical_limit"] is not None:
         limit = f"{number_text(facts['practical_limit'])} {facts['practical_limit_kind']}"
-        console.print(f"  practical limit: {limit} ({facts['practical_limit_source']})", markup=False)
-    console.print(f"  described from {facts['provenance']}, confidence {facts['confidence']}", markup=False)
+        console.print(f"  practical limit: {limit} ({facts['practical_limit_source']})")
+    console.print(f"  described from {facts['provenance']}, confidence {facts['confidence']}")
     for alias in facts["aliases"]:
         note = f": {alias['note']}" if alias["note"] else ""
-        console.print(f"  {alias['framework']} writes {alias['name']} ({alias['equivalence']}){note}", markup=False)
+        console.print(f"  {alias['framework']} writes {alias['name']} ({alias['equivalence']}){note}")
     for rule in facts["rules"]:
-        console.print(f"  rule {rule['rule_id']}: {rule['expression']} - {rule['meaning']}", markup=False)
+        console.print(f"  rule {rule['rule_id']}: {rule['expression']} - {rule['meaning']}")

@@ -9,6 +9,7 @@ from itertools import combinations
 
 from rich.console import Console
 
+from pipelines.terminal import styled
 from warehouse.lake import MigrationRecord, RunRecord, all_components, read_migrations
 from warehouse.settings import Settings
 from warehouse.wording import counted
@@ -119,14 +120,14 @@ def print_proposals(proposals: list[Proposal], silence: list[NoProposal], consol
         console.print("No pair to propose: nothing has been taken in yet. `firstdrift run` does it.")
     for why in silence if not proposals else ():
         alone = f"{counted(why.unpaired, 'run')} in no pair, and " if why.unpaired else ""
-        console.print(f"{why.migration}: no pair to propose: {alone}{why.reason}.", markup=False)
+        console.print(f"{why.migration}: no pair to propose: {alone}{why.reason}.")
     if not proposals and any(why.unpaired for why in silence):
-        console.print("Declare one by name: firstdrift pair MIGRATION BASELINE CANDIDATE.", markup=False)
+        console.print("Declare one by name: firstdrift pair MIGRATION BASELINE CANDIDATE.")
     for proposal in proposals:
         a, b = proposal.runs
-        console.print(f"[bold]{proposal.migration}[/bold]: {a} and {b}: {proposal.reason}")
+        console.print(styled((proposal.migration, "bold"), f": {a} and {b}: {proposal.reason}"))
         for text in proposal.moved:
-            console.print(f"  {text}", markup=False)
+            console.print(f"  {text}")
         for text in proposal.also_differs:
-            console.print(f"  differs too: {text}", style="yellow", markup=False)
-        console.print(f"  firstdrift pair {proposal.migration} {a} {b}", style="dim", markup=False)
+            console.print(f"  differs too: {text}", style="yellow")
+        console.print(f"  firstdrift pair {proposal.migration} {a} {b}", style="dim")

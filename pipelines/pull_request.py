@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 
 from pipelines.questions import run_question
+from pipelines.terminal import visible
 
 _HEADER = (
     "| metric | baseline mean | candidate mean | difference (95% interval) | n | verdict |",
@@ -103,4 +104,4 @@ def _short(value: float | None) -> str:
 
 def _safe(text: str) -> str:
     """Return a text of a log or manifest as Markdown takes it inside a table cell."""
-    return " ".join(str(text).split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    return visible(" ".join(str(text).split())).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import duckdb
 from rich.console import Console
-from rich.text import Text
 
 from pipelines.questions import run_question
 from pipelines.sparkline import sparkline
 from pipelines.tables import number_text, print_table, room_of
+from pipelines.terminal import styled
 from warehouse.wording import counted
 
 _SHOWN_METRICS = 3
@@ -241,7 +241,8 @@ def print_views(views: list[MigrationView], console: Console) -> None:
     if not views:
         console.print("The warehouse holds no migration yet.")
     for view in views:
-        console.print(f"\n[bold]{view.migration}[/bold]")
+        console.print()
+        console.print(view.migration, style="bold")
         if not view.pairs:
             console.print("  no pair: nothing says which run is the baseline")
             continue
@@ -257,7 +258,7 @@ def _print_verdicts(view: MigrationView, console: Console) -> None:
     for pair in view.pairs:
         if pair.pair_kind == "migration":
             first = pair.moved[0] if pair.moved else None
-            verdict = Text(pair.verdict, _COLOURS.get(pair.verdict, "white"))
+            verdict = styled((pair.verdict, _COLOURS.get(pair.verdict, "white")))
             named = (_onset(first), first.stage, first.metric) if first else ("", "", "")
             rows.append((pair.candidate, verdict, named[0], pair.also, pair.grade, named[1], named[2]))
     columns = ["candidate", "verdict", "onset step", "also", "grade", "stage", "first to move"]
@@ -275,29 +276,28 @@ def _onset(moved: Moved) -> str:
 
 
 def _print_pair(pair: PairView, console: Console) -> None:
-    console.print(f"\n[bold]{pair.candidate}[/bold] against {pair.baseline}, paired as {pair.how_paired}")
+    console.print()
+    console.print(styled((pair.candidate, "bold"), f" against {pair.baseline}, paired as {pair.how_paired}"))
     if pair.moved and pair.tied_metrics > 1:
         first = pair.moved[0]
         console.print(
             f"  {first.stage} moved first, at step {_onset(first)}: {pair.tied_metrics} metrics are tied, and with "
             f"probability {pair.stage_probability or 0:.2f} the first of them is of this stage.",
-            markup=False,
         )
-    console.print(f"  {pair.reason}", markup=False)
+    console.print(f"  {pair.reason}")
     if pair.moved:
         _print_moved(pair.moved, pair.tied_metrics, console)
     console.print(f"  data order: {pair.parity}")
     if pair.time_verdict:
-        console.print(f"  time: {pair.time_verdict}", markup=False)
+        console.print(f"  time: {pair.time_verdict}")
     if pair.nonfinite_metrics:
-        console.print(f"  not finite: {pair.nonfinite_metrics}", style="red", markup=False)
+        console.print(f"  not finite: {pair.nonfinite_metrics}", style="red")
     for anomaly in [a for a in pair.anomalies if a.severity == "error"][:_SHOWN_METRICS]:
         cause = f" ({anomaly.cause})" if anomaly.cause else ""
         console.print(
             f"  anomaly {anomaly.rule_id}: {anomaly.metric} is {anomaly.observed} at step {anomaly.first_step}, "
             f"{counted(anomaly.steps, 'step')} in all{cause}",
             style="red",
-            markup=False,
         )
     warnings = sum(a.steps for a in pair.anomalies if a.severity == "warning")
     if warnings:
@@ -315,9 +315,9 @@ def _print_moved(moved: list[Moved], tied_metrics: int, console: Console) -> Non
         print_table(titles, rows, console, indent=2)
         return
     for rank, metric, onset, probability, tied, line in rows:
-        console.print(f"  {rank:>2}  {metric}", markup=False, soft_wrap=True)
+        console.print(f"  {rank:>2}  {metric}", soft_wrap=True)
         facts = ", ".join(part for part in (f"step {onset}", f"P(first) {probability}", tied) if part)
-        console.print(f"      {facts}  {line}", markup=False)
+        console.print(f"      {facts}  {line}")
 
 
 def _probability(moved: Moved) -> str:
@@ -328,7 +328,8 @@ def _print_replicates(view: MigrationView, console: Console) -> None:
     replicates = [pair for pair in view.pairs if pair.pair_kind == "replicate"]
     if not replicates:
         return
-    console.print("\n[bold]replicates[/bold]: equal stacks, what they differ by is the noise floor")
+    console.print()
+    console.print(styled(("replicates", "bold"), ": equal stacks, what they differ by is the noise floor"))
     rows = []
     for pair in replicates:
         loss = next((d for d in pair.first_differences if "loss" in d.metric), None)

@@ -15,6 +15,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from pipelines.terminal import Terminal, visible
+
 UNBOUNDED = 10_000
 _GAP = 2
 _PROSE = 30
@@ -38,6 +40,10 @@ def number_text(value: Any) -> str:
     return str(value)
 
 
+def _cell_text(value: Any) -> str:
+    return visible(number_text(value))
+
+
 def room_of(console: Console) -> int:
     """Return how many columns there are: no end of them in a pipe, where a long line hurts nobody."""
     return console.width if console.is_terminal or "COLUMNS" in os.environ else UNBOUNDED
@@ -58,6 +64,7 @@ def print_table(
     Returns:
         The columns left out.
     """
+    columns = [visible(name) for name in columns]
     room = room_of(console)
     shown = len(columns)
     least = [_least_width(name, [row[index] for row in rows]) for index, name in enumerate(columns)]
@@ -70,10 +77,10 @@ def print_table(
     for index, name in enumerate(columns[:shown]):
         values = [row[index] for row in rows]
         is_number = any(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-        wraps = _is_prose([number_text(v) for v in values])
+        wraps = _is_prose([_cell_text(v) for v in values])
         table.add_column(name, justify="right" if is_number else "left", no_wrap=not wraps, min_width=least[index])
     for row in rows:
-        table.add_row(*[value if isinstance(value, Text) else Text(number_text(value)) for value in row[:shown]])
+        table.add_row(*[value if isinstance(value, Text) else Text(_cell_text(value)) for value in row[:shown]])
     _print_wide(table, console, indent, room)
     return tuple(columns[shown:])
 
@@ -82,24 +89,25 @@ def print_shortened(columns: Sequence[str], rows: Rows, console: Console, *, ind
     """Print rows as a table with as many columns as there is room for, and name those left out."""
     left_out = print_table(columns, rows, console, indent=indent, may_drop=True)
     if left_out:
-        console.print(f"{' ' * indent}No room for {', '.join(left_out)}.", style="dim", markup=False)
+        console.print(f"{' ' * indent}No room for {', '.join(left_out)}.", style="dim")
 
 
 def print_records(columns: Sequence[str], rows: Rows, console: Console, *, indent: int = 0) -> None:
     """Print a line for each column of each row; nothing between two blanks is ever broken."""
+    columns = [visible(name) for name in columns]
     room = room_of(console)
     longest = max((cell_len(name) for name in columns), default=0)
     for number, row in enumerate(rows, start=1):
         if len(rows) > 1:
-            console.print(f"{' ' * indent}── {number} ──", style="dim", markup=False)
+            console.print(f"{' ' * indent}── {number} ──", style="dim")
         for name, value in zip(columns, row, strict=True):
             start = f"{' ' * indent}{name}{' ' * (longest - cell_len(name) + _GAP)}"
-            text = number_text(value)
+            text = _cell_text(value)
             width = max(room - cell_len(start), 1)
             lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
             for index, line in enumerate(lines or [""]):
                 before = start if index == 0 else " " * cell_len(start)
-                console.print(before + line, markup=False, soft_wrap=True)
+                console.print(before + line, soft_wrap=True)
 
 
 def fits(columns: Sequence[str], rows: Rows, console: Console, *, indent: int = 0) -> bool:
@@ -110,7 +118,7 @@ def fits(columns: Sequence[str], rows: Rows, console: Console, *, indent: int = 
 
 
 def _least_width(name: str, values: Sequence[Any]) -> int:
-    texts = [number_text(value) for value in values]
+    texts = [_cell_text(value) for value in values]
     if _is_prose(texts):
         return max(_PROSE, cell_len(name), *(cell_len(word) for text in texts for word in text.split()))
     return max([cell_len(name), *(cell_len(text) for text in texts)])
@@ -123,5 +131,5 @@ def _is_prose(texts: Sequence[str]) -> bool:
 
 def _print_wide(table: Table, console: Console, indent: int, room: int) -> None:
     """Print a table at the width it has, whatever the console believes its own to be."""
-    target = console if room == console.width else Console(file=console.file, width=room, highlight=False)
+    target = console if room == console.width else Terminal(file=console.file, width=room)
     target.print(Padding(table, (0, 0, 0, indent), expand=False))

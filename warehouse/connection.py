@@ -91,6 +91,11 @@ def scalar(con: duckdb.DuckDBPyConnection, sql: str, parameters: list | None = N
     return rows[0][0] if rows else None
 
 
+def seal(con: duckdb.DuckDBPyConnection) -> None:
+    """Take from a connection the right to read and write other files; it can't be given back."""
+    con.execute("set enable_external_access = false")
+
+
 @contextmanager
 def open_reader(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a published file read-only.

@@ -79,9 +79,27 @@ def settings_for(home: Path | None = None) -> Settings:
 
     Args:
         home: The home folder; None for FIRSTDRIFT_HOME, or ./data where that is not set.
+
+    Raises:
+        OSError: If a file lies there, or its user is not known.
     """
     chosen = home or Path(os.environ.get(HOME_VARIABLE) or DEFAULT_HOME)
-    return Settings(chosen.expanduser().absolute())
+    path = expanded(chosen).absolute()
+    if path.is_file():
+        raise NotADirectoryError(f"{path}: this is a file; name a folder as the home.")
+    return Settings(path)
+
+
+def expanded(path: Path) -> Path:
+    """Return a path with the home folder of a user in the place of its ~.
+
+    Raises:
+        FileNotFoundError: If there is no such user.
+    """
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise FileNotFoundError(f"{path}: there is no user of that name; write the path without ~.") from error
 
 
 @dataclass(frozen=True)
