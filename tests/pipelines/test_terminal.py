@@ -23,6 +23,10 @@ from warehouse.connection import seal
 NAMES = ["rew[ard]", "a[/nope]", ":smile:", "[red]x[/red]"]
 
 
+def arrow(sql):
+    return duckdb.connect().execute(sql).to_arrow_table()
+
+
 def printed(show):
     stream = io.StringIO()
     show(Terminal(file=stream, width=120))
@@ -59,12 +63,12 @@ def test_control_characters_are_written_out():
     [("1 a, 2 a, 3 b", ["a", "a_1", "b"]), ("1 a, 2 a, 3 a_1, 4 as A", ["a", "a_1", "a_1_1", "A_2"]), ("1 b", ["b"])],
 )
 def test_equal_names_are_told_apart_as_duckdb_does(sql, names):
-    assert duckdb.sql(f"select * from (select {sql})").columns == names
-    assert distinct_names(duckdb.sql(f"select {sql}").to_arrow_table().column_names) == names
+    assert arrow(f"select * from (select {sql})").column_names == names
+    assert distinct_names(arrow(f"select {sql}").column_names) == names
 
 
 def test_every_value_stands_under_its_own_name_in_every_form(tmp_path, capsys):
-    table = duckdb.sql("select 1 as a, 2 as a, 3 as b").to_arrow_table()
+    table = arrow("select 1 as a, 2 as a, 3 as b")
     text = printed(lambda console: write_result(table, "table", None, console)).split("\n")
     assert (text[0].split(), text[1].split()) == (["a", "a_1", "b"], ["1", "2", "3"])
     write_result(table, "json", None, terminal.out)
@@ -76,10 +80,10 @@ def test_every_value_stands_under_its_own_name_in_every_form(tmp_path, capsys):
 
 
 def test_times_that_python_has_none_for_are_text(capsys):
-    table = duckdb.sql(
+    table = arrow(
         "select '-infinity'::date d, 'infinity'::timestamp t, ['infinity'::date] l, date '10000-01-01' y, "
         "date '2024-01-02' o"
-    ).to_arrow_table()
+    )
     write_result(table, "json", None, terminal.out)
     (row,) = json.loads(capsys.readouterr().out)
     assert row == {"d": "-infinity", "t": "infinity", "l": "[infinity]", "y": "10000-01-01", "o": "2024-01-02"}
@@ -88,7 +92,7 @@ def test_times_that_python_has_none_for_are_text(capsys):
 
 
 def test_a_column_that_a_form_has_not_is_named_and_nothing_is_written(tmp_path):
-    table = duckdb.sql("select interval 1 day i").to_arrow_table()
+    table = arrow("select interval 1 day i")
     with pytest.raises(ValueError, match="::varchar"):
         write_result(table, "parquet", tmp_path / "x.parquet", terminal.out)
     assert not (tmp_path / "x.parquet").exists()
