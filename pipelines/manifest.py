@@ -14,6 +14,7 @@ import yaml
 
 from warehouse.contract import COMPONENT_KINDS, ROLES
 from warehouse.lake import Component
+from warehouse.settings import expanded
 
 MANIFEST_NAME = "migration.yaml"
 SIDECAR_NAME = "run.yaml"

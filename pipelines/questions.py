@@ -65,8 +65,6 @@ def run_question(con: duckdb.DuckDBPyConnection, question: str, given: dict[str,
     unknown = sorted(given.keys() - defaults.keys())
     if unknown and path:
         raise ValueError(f"{question} has no parameter {', '.join(unknown)}; it has {', '.join(defaults) or 'none'}.")
-    if len(duckdb.extract_statements(sql)) > 1:
-        raise ValueError("That is more than one statement; ask them one by one.")
     values = {**defaults, **given}
     for name, query in values_of(sql).items():
         values[name] = _checked(con, question if path else "The question", name, query, values[name], name in given)

@@ -24,7 +24,8 @@ NAMES = ["rew[ard]", "a[/nope]", ":smile:", "[red]x[/red]"]
 
 
 def arrow(sql):
-    return duckdb.connect().execute(sql).to_arrow_table()
+    with duckdb.connect() as con:
+        return run_question(con, sql, {})
 
 
 def printed(show):
@@ -101,7 +102,7 @@ def test_a_column_that_a_form_has_not_is_named_and_nothing_is_written(tmp_path):
 def test_a_question_is_one_statement_and_touches_no_other_file(tmp_path):
     con = duckdb.connect()
     seal(con)
-    with pytest.raises(ValueError, match="more than one statement"):
+    with pytest.raises(ValueError, match="several statements"):
         run_question(con, "select 1 a; select 2", {})
     assert run_question(con, "select ';' a; -- done", {}).num_rows == 1
     assert run_question(con, "pivot (select 1 a, 2 b) on a using sum(b)", {}).num_rows == 1
