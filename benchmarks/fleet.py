@@ -1,6 +1,7 @@
 """A fleet of migrations with a known answer.
 
-One kernel version drifts earlier, one component changes nothing, and two components always change together.
+One kernel version drifts earlier, one component changes nothing, and two components always change together. Fleets may
+also have libraries that change nothing, or an innocent component that mostly changes with the guilty kernel.
 `python -m benchmarks.fleet` counts how often the shipped models say so.
 """
 
@@ -16,7 +17,14 @@ from warehouse.project import Project, load_project
 from warehouse.schema import apply_macros, apply_schema, macro_files, schema_files
 from warehouse.settings import project_folder
 
-MODELS = ("int_survival_arm", "int_contrast", "mart_drift_survival", "int_contrast_member", "mart_component_contrast")
+MODELS = (
+    "int_survival_arm",
+    "int_factor_effect",
+    "int_contrast",
+    "int_contrast_member",
+    "mart_drift_survival",
+    "mart_component_contrast",
+)
 GUILTY = "flash 2"
 
 
@@ -29,12 +37,25 @@ class Fleet:
         typical_onset: Median onset, in steps, of runs on an innocent kernel.
         guilty_onset: Median onset on the guilty kernel; equal to the former for a fleet with nothing to find.
         shape: Shape of the Weibull distribution of onsets.
+        libraries: How many libraries of three versions there are that change nothing.
+        entangled: Share of the runs whose collectives go by the kernel, guilty or not, instead of by chance.
     """
 
     migrations: int = 40
     typical_onset: float = 85.0
     guilty_onset: float = 25.0
     shape: float = 1.5
+    libraries: int = 0
+    entangled: float = 0.0
+
+
+FLEETS = {
+    "one guilty kernel": Fleet(),
+    "the same, among four libraries": Fleet(libraries=4),
+    "the same, entangled": Fleet(entangled=0.8),
+    "nothing to find": Fleet(guilty_onset=85.0),
+    "nothing to find, among four libraries": Fleet(guilty_onset=85.0, libraries=4),
+}
 
 
 def survival_rows(fleet: Fleet, seed: int) -> tuple[list[dict], list[tuple[int, str, str, str]]]:
@@ -68,12 +89,16 @@ def survival_rows(fleet: Fleet, seed: int) -> tuple[list[dict], list[tuple[int, 
                 "is_competing": crashed and not came,
             }
         )
+        rings = int(rng.integers(2))
+        if fleet.entangled and rng.random() < fleet.entangled:
+            rings = int(kernel == 2)
         components += [
             (2000 + i, "hardware", "npu", str(i % 3)),
             (2000 + i, "attention_kernel", "flash", str(kernel)),
-            (2000 + i, "collectives", "rings", str(rng.integers(2))),
+            (2000 + i, "collectives", "rings", str(rings)),
             (2000 + i, "driver", "driver", str(driver)),
             (2000 + i, "compute_stack", "stack", str(driver)),
+            *((2000 + i, "library", f"library{n}", str(rng.integers(3))) for n in range(fleet.libraries)),
         ]
     return rows, components
 
@@ -109,7 +134,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     project = load_project(project_folder("models"), schema_files(), macro_files())
-    for title, fleet in (("one guilty kernel", Fleet()), ("nothing to find", Fleet(guilty_onset=85.0))):
+    for title, fleet in FLEETS.items():
         named = false = confounded = censored = 0
         started = time.perf_counter()
         for seed in range(arguments.fleets):

@@ -1,4 +1,4 @@
--- Which component versions can be compared with the other versions of their kind, and which other kinds always
+-- Which component versions can be compared with the other versions of their kind, and which other components always
 -- change together with them.
 -- grain: component_kind, arm
 -- materialized: table
@@ -6,6 +6,7 @@ with arms as (
     select
         pair_id,
         component_kind,
+        factor,
         arm
     from int_survival_arm
     where component_kind <> 'none'
@@ -13,68 +14,71 @@ with arms as (
 
 versions as (
     select
-        component_kind,
+        factor,
         count(distinct arm) as version_count
     from arms
-    group by component_kind
+    group by factor
 ),
 
 contrasts as (
     select distinct
         arms.component_kind,
+        arms.factor,
         arms.arm
     from arms
-    inner join versions on arms.component_kind = versions.component_kind
+    inner join versions on arms.factor = versions.factor
     where versions.version_count >= 2
 ),
 
--- Each pair on either side of a contrast, with its version of every other kind.
+-- Each pair on either side of a contrast, with its version of every other component.
 sides as (
     select
-        contrasts.component_kind,
+        contrasts.factor,
         contrasts.arm,
         arms.pair_id,
-        arms.arm = contrasts.arm as is_in_arm
+        bool_or(arms.arm = contrasts.arm) as is_in_arm
     from contrasts
-    inner join arms on contrasts.component_kind = arms.component_kind
+    inner join arms on contrasts.factor = arms.factor
+    group by contrasts.factor, contrasts.arm, arms.pair_id
 ),
 
 others as (
     select
-        sides.component_kind,
+        sides.factor,
         sides.arm,
-        arms.component_kind as other_kind,
+        arms.factor as other_factor,
         arms.arm as other_arm,
         bool_or(sides.is_in_arm) as is_within,
         bool_or(not sides.is_in_arm) as is_outside
     from sides
-    inner join arms on sides.pair_id = arms.pair_id and sides.component_kind <> arms.component_kind
-    group by sides.component_kind, sides.arm, arms.component_kind, arms.arm
+    inner join arms on sides.pair_id = arms.pair_id and sides.factor <> arms.factor
+    group by sides.factor, sides.arm, arms.factor, arms.arm
 ),
 
-kinds as (
+factors as (
     select
-        component_kind,
+        factor,
         arm,
-        other_kind,
+        other_factor,
         bool_or(is_within) and bool_or(is_outside) and not bool_or(is_within and is_outside) as is_confounded
     from others
-    group by component_kind, arm, other_kind
+    group by factor, arm, other_factor
 ),
 
 named as (
     select
-        component_kind,
+        factor,
         arm,
-        list(other_kind order by other_kind) as confounded_with
-    from kinds
+        list(other_factor order by other_factor) as confounded_with
+    from factors
     where is_confounded
-    group by component_kind, arm
+    group by factor, arm
 )
 
 select
     contrasts.component_kind,  -- kind of the component
-    contrasts.arm,  -- the version that is compared with all others of its kind
-    coalesce(named.confounded_with, []) as confounded_with  -- kinds of which no version occurs on both sides
+    contrasts.factor,  -- what its versions compete for: the kind, and for libraries and switches the name
+    contrasts.arm,  -- the version that is compared with all others
+    coalesce(named.confounded_with, []) as confounded_with  -- components of which no version occurs on both sides
 from contrasts
-left join named on contrasts.component_kind = named.component_kind and contrasts.arm = named.arm
+left join named on contrasts.factor = named.factor and contrasts.arm = named.arm

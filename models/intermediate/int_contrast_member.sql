@@ -1,15 +1,19 @@
--- Each pair of each comparison of component versions: its stratum (recipe, and the rest of the stack as far as it
--- varies freely) and its log-rank score, onset less what its stratum had to expect.
+-- Each pair of each comparison of component versions: its stratum (recipe, and the other components that tell
+-- something) and its log-rank score, onset less what its stratum had to expect.
 -- grain: component_kind, arm, metric_group, onset_kind, pair_id
 -- materialized: table
 with contrasts as (
     select * from int_contrast
 ),
 
+effects as (
+    select * from int_factor_effect
+),
+
 arms as (
     select
         pair_id,
-        component_kind,
+        factor,
         arm
     from int_survival_arm
     where component_kind <> 'none'
@@ -23,29 +27,52 @@ survival as (
 sides as (
     select
         contrasts.component_kind,
+        contrasts.factor,
         contrasts.arm,
-        contrasts.confounded_with,
         arms.pair_id,
-        arms.arm = contrasts.arm as is_in_arm
+        bool_or(arms.arm = contrasts.arm) as is_in_arm
     from contrasts
-    inner join arms on contrasts.component_kind = arms.component_kind
+    inner join arms on contrasts.factor = arms.factor
+    group by contrasts.component_kind, contrasts.factor, contrasts.arm, arms.pair_id
+),
+
+fixed as (
+    select
+        contrasts.factor,
+        contrasts.arm,
+        effects.metric_group,
+        effects.onset_kind,
+        effects.factor as fixed_factor
+    from contrasts
+    inner join effects
+        on
+            contrasts.factor <> effects.factor
+            and effects.is_held_fixed
+            and not list_contains(contrasts.confounded_with, effects.factor)
+),
+
+held as (
+    select
+        factor,
+        arm,
+        metric_group,
+        onset_kind,
+        list(fixed_factor order by fixed_factor) as held_fixed
+    from fixed
+    group by factor, arm, metric_group, onset_kind
 ),
 
 rest as (
     select
-        sides.component_kind,
-        sides.arm,
-        sides.pair_id,
-        string_agg(
-            case
-                when not list_contains(sides.confounded_with, others.component_kind)
-                    then others.component_kind || '=' || others.arm
-            end, '|'
-            order by others.component_kind, others.arm
-        ) as rest_of_stack
-    from sides
-    left join arms as others on sides.pair_id = others.pair_id and sides.component_kind <> others.component_kind
-    group by sides.component_kind, sides.arm, sides.pair_id
+        fixed.factor,
+        fixed.arm,
+        fixed.metric_group,
+        fixed.onset_kind,
+        arms.pair_id,
+        string_agg(arms.factor || '=' || arms.arm, '|' order by arms.factor, arms.arm) as rest_of_stack
+    from fixed
+    inner join arms on fixed.fixed_factor = arms.factor
+    group by fixed.factor, fixed.arm, fixed.metric_group, fixed.onset_kind, arms.pair_id
 ),
 
 members as (
@@ -58,88 +85,71 @@ members as (
         survival.onset_kind,
         survival.baseline_run_id,
         survival.recipe || '|' || coalesce(rest.rest_of_stack, '') as stratum,
+        coalesce(held.held_fixed, []) as held_fixed,
         survival.duration,
         survival.is_event,
         survival.is_competing
     from sides
-    inner join rest
-        on
-            sides.component_kind = rest.component_kind and sides.arm = rest.arm
-            and sides.pair_id = rest.pair_id
     inner join survival on sides.pair_id = survival.pair_id
-),
-
--- Of each stratum and duration: who leaves, who has an onset, on which side.
-leaving as (
-    select
-        component_kind,
-        arm,
-        metric_group,
-        onset_kind,
-        stratum,
-        duration,
-        count(*) as leaving,
-        count(*) filter (where is_in_arm) as leaving_in_arm,
-        count(*) filter (where is_event) as events
-    from members
-    group by component_kind, arm, metric_group, onset_kind, stratum, duration
+    left join held
+        on
+            sides.factor = held.factor and sides.arm = held.arm
+            and survival.metric_group = held.metric_group and survival.onset_kind = held.onset_kind
+    left join rest
+        on
+            sides.factor = rest.factor and sides.arm = rest.arm and sides.pair_id = rest.pair_id
+            and survival.metric_group = rest.metric_group and survival.onset_kind = rest.onset_kind
 ),
 
 at_risk as (
     select
         *,
-        sum(leaving) over backward as at_risk,
-        sum(leaving_in_arm) over backward as at_risk_in_arm
-    from leaving
+        count(*) over backward as at_risk,
+        count(*) filter (where is_in_arm) over backward as at_risk_in_arm,
+        count(*) filter (where is_event) over (
+            partition by component_kind, arm, metric_group, onset_kind, stratum, duration
+        ) as events
+    from members
     window backward as (
         partition by component_kind, arm, metric_group, onset_kind, stratum
         order by duration desc
-        rows unbounded preceding
+        range unbounded preceding
     )
 ),
 
+-- Each onset brings its share of the variance of all that come at its step.
 hazards as (
     select
         *,
-        sum(events * 1.0 / at_risk) over (
+        sum(is_event::integer / at_risk) over (
             partition by component_kind, arm, metric_group, onset_kind, stratum
             order by duration
-            rows unbounded preceding
+            range unbounded preceding
         ) as cumulative_hazard,
         case
-            when at_risk > 1
+            when is_event and at_risk > 1
                 then
-                    events * (at_risk_in_arm * 1.0 / at_risk) * (1.0 - at_risk_in_arm * 1.0 / at_risk)
+                    (at_risk_in_arm / at_risk) * (1.0 - at_risk_in_arm / at_risk)
                     * (at_risk - events) / (at_risk - 1.0)
             else 0.0
         end as variance
     from at_risk
-),
-
-variances as (
-    select
-        *,
-        sum(variance) over (partition by component_kind, arm, metric_group, onset_kind) as total_variance
-    from hazards
 )
 
 select
-    members.component_kind,  -- kind of the component
-    members.arm,  -- the version that is compared
-    members.is_in_arm,  -- the pair ran on it
-    members.metric_group,  -- a category, or all metrics of training
-    members.onset_kind,  -- drift or decouple
-    members.pair_id,  -- the pair
-    members.baseline_run_id,  -- its baseline
-    members.stratum,  -- recipe, and the rest of the stack
-    members.duration,  -- steps to the onset, or to the end
-    members.is_event,  -- the onset came
-    members.is_competing,  -- a crash or a value that is not finite came first
-    members.is_event::integer - variances.cumulative_hazard as score,  -- onset less expected onsets
-    variances.total_variance  -- variance of the sum of the scores in the arm, over all strata
-from members
-inner join variances
-    on
-        members.component_kind = variances.component_kind and members.arm = variances.arm
-        and members.metric_group = variances.metric_group and members.onset_kind = variances.onset_kind
-        and members.stratum = variances.stratum and members.duration = variances.duration
+    component_kind,  -- kind of the component
+    arm,  -- the version that is compared
+    is_in_arm,  -- the pair ran on it
+    metric_group,  -- a category, or all metrics of training
+    onset_kind,  -- drift or decouple
+    pair_id,  -- the pair
+    baseline_run_id,  -- its baseline
+    stratum,  -- recipe, and the versions of what is held fixed
+    held_fixed,  -- the other components that tell something, and are equal inside a stratum
+    duration,  -- steps to the onset, or to the end
+    is_event,  -- the onset came
+    is_competing,  -- a crash or a value that is not finite came first
+    is_event::integer - cumulative_hazard as score,  -- onset less expected onsets
+    -- variance of the sum of the scores in the arm, over all strata
+    sum(variance) over (partition by component_kind, arm, metric_group, onset_kind) as total_variance
+from hazards

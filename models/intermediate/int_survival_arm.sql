@@ -30,6 +30,7 @@ select
     survival.pair_id,  -- the pair
     survival.pair_kind,  -- migration or replicate
     components.component_kind,  -- kind of the component
+    component_factor(components.component_kind, components.component_name) as factor,  -- what its versions compete for
     components.component_name,  -- its name
     components.component_version,  -- its version
     trim(components.component_name || ' ' || coalesce(components.component_version, '')) as arm  -- name and version
@@ -42,6 +43,7 @@ select
     survival.pair_id,
     survival.pair_kind,
     'none' as component_kind,
+    'none' as factor,
     'equal runs' as component_name,
     null::varchar as component_version,
     'equal runs' as arm

@@ -1,5 +1,6 @@
 -- Does a version of a component drift earlier than the other versions of its kind? Log-rank, stratified by recipe and
--- the rest of the stack, with chances from permuting the versions inside the strata; equal runs stand beside it.
+-- the other components that tell something, with chances from permuting the versions inside the strata; equal runs
+-- stand beside it.
 -- grain: component_kind, arm, metric_group, onset_kind
 -- materialized: table
 with members as (
@@ -45,7 +46,8 @@ summed as (
         count(*) filter (where is_competing) as competing,
         count(distinct stratum) filter (where is_informative) as strata,
         sum(score) filter (where is_in_arm and is_informative) as excess,
-        any_value(total_variance) as variance
+        any_value(total_variance) as variance,
+        any_value(held_fixed) as held_fixed
     from informative
     group by component_kind, arm, metric_group, onset_kind
 ),
@@ -167,7 +169,8 @@ select
         when adjusted.p_adjusted > 0.05 then 'no_difference'
         else 'earlier'
     end as finding,  -- earlier, no_difference, confounded or too_few_onsets
-    adjusted.confounded_with,  -- kinds of component that always change together with it
+    adjusted.confounded_with,  -- other components that always change together with it
+    adjusted.held_fixed,  -- other components that were equal wherever it was compared
     exp(adjusted.log_ratio) as hazard_ratio,  -- rate of onsets against the other versions (Peto); above 1: earlier
     exp(adjusted.log_ratio - 1.959964 * adjusted.log_error) as hazard_ratio_low,  -- lower end of its 95% interval
     exp(adjusted.log_ratio + 1.959964 * adjusted.log_error) as hazard_ratio_high,  -- upper end of its 95% interval

@@ -1,6 +1,6 @@
 -- Which hardware, kernel or any other component version drifts first, across all migrations?
--- Only what was compared inside one recipe and one rest of the stack is called earlier; what always changes together
--- is called confounded, and equal runs stand beside it.
+-- Only what was compared inside one recipe, with every other component that tells something held fixed, is called
+-- earlier; what always changes together is called confounded, and equal runs stand beside it.
 -- param kind: kind of onset, drift or decouple = drift
 -- values kind: select unnest(['drift', 'decouple'])
 -- test: count(*) = 0
@@ -9,6 +9,7 @@ select
     arm as component,
     finding,
     array_to_string(confounded_with, ', ') as always_changes_with,
+    array_to_string(held_fixed, ', ') as held_fixed,
     hazard_ratio,
     hazard_ratio_low,
     hazard_ratio_high,

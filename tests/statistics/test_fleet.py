@@ -17,7 +17,7 @@ def test_one_query_names_the_guilty_version_the_innocent_and_the_confounded():
     answer = con.execute(sql, {"kind": "drift"}).fetchall()
     first = answer[0]
     assert first[:3] == ("attention_kernel", GUILTY, "earlier")
-    assert 1.0 < first[5] < first[4] < first[6]
+    assert 1.0 < first[6] < first[5] < first[7]
     found = {(kind, arm): finding for kind, arm, finding, *_ in answer}
     assert found["collectives", "rings 0"] == found["collectives", "rings 1"] == "no_difference"
     confounded = [row for row in answer if row[0] in ("driver", "compute_stack")]
