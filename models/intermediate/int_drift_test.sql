@@ -151,7 +151,7 @@ measured as (
         case
             when practical_limit is null then null
             when practical_limit_kind = 'absolute' then abs(raw_effect) / practical_limit
-            when scale = 'log' then abs(effect) / ln(1.0 + practical_limit)
+            when scale = 'log' then abs(mean_after) / ln(1.0 + practical_limit)
             else abs(raw_effect) / nullif(practical_limit * baseline_level, 0.0)
         end as limits
     from judged
@@ -170,7 +170,7 @@ gated as (
             when family = 'time' then true
             when is_mismatched and abs(level_after) <= abs(stack_level) then false
             when not is_across_stacks or candidate_runs > 0 or practical_limit is not null then true
-            else abs(effect) >= 0.5 * abs(stack_level)
+            else abs(mean_after) >= 0.5 * abs(stack_level)
         end as is_above_offset,
         median_next * sign(effect) >= 0.5 * gate_sigma as is_confirmed
     from measured

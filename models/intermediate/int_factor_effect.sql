@@ -62,16 +62,20 @@ factors as (
     select distinct factor from arms
 ),
 
+pairs as (
+    select distinct pair_id from survival
+),
+
 -- A pair without the component is a version of its own.
 versions as (
     select
         factors.factor,
-        survival_pairs.pair_id,
+        pairs.pair_id,
         coalesce(string_agg(arms.arm, '|' order by arms.arm), '') as version
     from factors
-    cross join (select distinct pair_id from survival) as survival_pairs
-    left join arms on factors.factor = arms.factor and survival_pairs.pair_id = arms.pair_id
-    group by factors.factor, survival_pairs.pair_id
+    cross join pairs
+    left join arms on factors.factor = arms.factor and pairs.pair_id = arms.pair_id
+    group by factors.factor, pairs.pair_id
 ),
 
 means as (

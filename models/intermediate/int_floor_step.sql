@@ -74,7 +74,6 @@ parts as (
         case
             when is_one_stack then 0.0
             when baseline_runs >= 1 and candidate_runs >= 1 then candidate_mean - baseline_mean
-            else 0.0
         end as stack_offset,
         case
             when not is_one_stack and baseline_runs >= 1 and candidate_runs >= 1
@@ -109,7 +108,7 @@ select
     step,  -- the step
     baseline_runs,  -- replicates of the baseline's stack that logged the step, the pair's own runs left out
     candidate_runs,  -- replicates of the candidate's stack, likewise; 0 where both runs share one stack
-    stack_offset,  -- difference between the two stacks, taken off the delta; 0 where it can't be known
+    stack_offset,  -- difference between the two stacks, taken off the delta; null where it can't be known
     equal_variance,  -- variance of the difference of two equal runs; null with fewer than two replicates of any stack
     variance,  -- the same, with the noise of the stack offset that is taken off
     local_variance  -- the latter, averaged over 15 steps

@@ -165,7 +165,7 @@ residuals as (
 leftover as (
     select
         series,
-        sum(residual * previous) / nullif(sum(residual * residual), 0) as lag1,
+        sum(residual * previous) / greatest(sum(residual * residual), 0.5 * count(*)) as lag1,
         median(above_left) filter (where steps_after between 0 and 7) as median_next,
         avg(residual * residual) filter (where steps_after < 0) as left_variance
     from residuals

@@ -258,7 +258,7 @@ levels_around as (
         median(centred.excess) filter (
             where centred.step >= fits.onset_step + (2.0 / 3.0) * (origins.last_step - fits.onset_step)
         ) as last_level,
-        any_value(fits.effect) as effect
+        any_value(fits.mean_after) as effect
     from centred
     inner join fits on centred.series = fits.series
     inner join origins on centred.series = origins.series
@@ -292,7 +292,7 @@ select
     intervals.onset_step_high,  -- upper end of its interval
     intervals.profile,  -- likelihood ratio against the best split, of every onset step that counts
     fits.statistic,  -- the statistic of the step
-    fits.effect  -- change of level on the comparison scale
+    fits.mean_after as effect  -- mean after the change, less the level before, on the comparison scale
 from fits
 inner join shaped on fits.series = shaped.series
 inner join best

@@ -124,8 +124,8 @@ drift as (
         not tests.is_drift as is_censored,
         levels.n,
         found.shape,
-        levels.effect,
-        levels.effect / nullif(levels.gate_sigma, 0.0) as effect_in_sigma,
+        levels.mean_after as effect,
+        levels.mean_after / nullif(levels.gate_sigma, 0.0) as effect_in_sigma,
         levels.raw_effect,
         greatest(
             sqrt(largest_f_limit(levels.n) * levels.inflation * 4.0 / levels.n) * levels.sigma,

@@ -179,7 +179,7 @@ strongest as (
 -- A noisy metric may have moved at any time, which makes it probably first and useless: among tied metrics those
 -- that moved clearly come first, the nearest to the cause before others, then what had surely moved the earliest. A
 -- disagreement between rollout and training precedes the gradients that it changes, since a fault of training alone
--- can't cause it in that step.
+-- can't cause it in that step. What differs in the last bits alone is equal, lest the order change from build to build.
 ranked as (
     select
         *,
@@ -190,8 +190,8 @@ ranked as (
                 is_tied desc,
                 case when is_contender and causal_tier in (2, 3) then 0.5 when is_contender then causal_tier end asc,
                 case when is_contender then onset_step_high end asc,
-                case when is_contender then -statistic end asc,
-                probability_first desc,
+                case when is_contender then -round(statistic, 6) end asc,
+                round(probability_first, 9) desc,
                 q_value asc,
                 metric asc,
                 step_axis asc

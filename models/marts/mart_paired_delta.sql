@@ -94,9 +94,9 @@ joined as (
             else sided.baseline_kind = sided.candidate_kind
         end as is_equal,
         sided.candidate_scaled - sided.baseline_scaled as scaled_delta,
-        coalesce(floor_steps.stack_offset, 0.0) as stack_offset,
+        floor_steps.stack_offset as known_offset,
         floors.sigma as floor_sigma,
-        floors.baseline_runs >= 1 and floors.candidate_runs >= 1 as has_both_sides,
+        coalesce(floors.baseline_runs >= 1 and floors.candidate_runs >= 1, false) as has_both_sides,
         floor_steps.local_variance
     from sided
     left join floors
@@ -109,6 +109,29 @@ joined as (
             and sided.step_axis = floor_steps.step_axis and sided.step = floor_steps.step
 ),
 
+-- An offset that replicates of both sides show is taken off. Where they skip a step it is that of the step before;
+-- behind their last step nobody knows it, and such steps are not tested.
+offsets as (
+    select
+        *,
+        case
+            when not has_both_sides then 0.0
+            when count(known_offset) over ahead > 0 then last_value(known_offset ignore nulls) over behind
+        end as stack_offset
+    from joined
+    window
+        ahead as (
+            partition by pair_id, metric_id, step_axis
+            order by step
+            rows between current row and unbounded following
+        ),
+        behind as (
+            partition by pair_id, metric_id, step_axis
+            order by step
+            rows between unbounded preceding and current row
+        )
+),
+
 jumps as (
     select
         *,
@@ -116,7 +139,7 @@ jumps as (
         (scaled_delta - stack_offset) - lag(scaled_delta - stack_offset) over along as jump,
         baseline_scaled - lag(baseline_scaled) over along as baseline_jump,
         candidate_scaled - lag(candidate_scaled) over along as candidate_jump
-    from joined
+    from offsets
     window along as (
         partition by pair_id, metric_id, step_axis, scaled_delta is null
         order by step
@@ -131,7 +154,8 @@ own as (
         metric_id,
         step_axis,
         count(jump) as jump_count,
-        sigma_of_jump(median(abs(jump))) as local_sigma,
+        sigma_of_jump(median(abs(jump))) as jump_sigma,
+        sigma_of_jump(median(abs(jump)) filter (where jump <> 0.0)) as moved_sigma,
         first_steps_sigma(
             arg_min(adjusted_delta, step, 12) filter (where adjusted_delta is not null)
         ) as early_sigma,
@@ -148,24 +172,37 @@ own as (
     group by pair_id, metric_id, step_axis
 ),
 
+-- Runs that are equal for most of the way have no median jump: what they do once they move is their noise, and never
+-- more than each run does by itself.
+local_floors as (
+    select
+        *,
+        case when jump_sigma > 0.0 then jump_sigma else least(moved_sigma, nullif(unpaired_sigma, 0.0)) end
+            as local_sigma
+    from own
+),
+
 -- A short window is a poor witness: its share of the local noise is shrunk to that of all metrics of the pair.
 early_shares as (
     select
         pair_id,
         median(early_sigma / local_sigma) as early_share
-    from own
+    from local_floors
     where local_sigma > 0
     group by pair_id
 ),
 
 own_floors as (
     select
-        own.*,
+        local_floors.*,
         sqrt(
-            (8.0 * pow(early_shares.early_share * own.local_sigma, 2) + 11.0 * pow(own.early_sigma, 2)) / 19.0
+            (
+                8.0 * pow(early_shares.early_share * local_floors.local_sigma, 2)
+                + 11.0 * pow(local_floors.early_sigma, 2)
+            ) / 19.0
         ) as early_shrunk
-    from own
-    left join early_shares on own.pair_id = early_shares.pair_id
+    from local_floors
+    left join early_shares on local_floors.pair_id = early_shares.pair_id
 ),
 
 -- From the step on at which data that must be equal is not, the runs see different samples: what they have in common

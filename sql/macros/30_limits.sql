@@ -48,7 +48,7 @@ case when is_large then 1.0 when is_one_sided then 1.5 else 1.3 end;
 
 -- Variance of a step for the weights of a fit: never below a share of the plateau. Equal runs that are still coupled
 -- are apart by rounding alone; a weight that believed it would call any offset a change.
-create or replace macro noise_at_step(variance, plateau) as greatest(variance, 0.25 * plateau);
+create or replace macro noise_at_step(variance, plateau) as greatest(coalesce(variance, plateau), 0.25 * plateau);
 
 -- A value that is further from the middle than so many sigma counts as just so far: one spike is no change of level,
 -- and noise with heavy tails tests like any other.
@@ -72,8 +72,8 @@ create or replace macro permutation_count() as 1999;
 create or replace macro component_factor(kind, component_name) as
 case when kind in ('library', 'switch') then kind || ' ' || component_name else kind end;
 
--- What chi-square exceeds once in five where nothing differs (Wilson and Hilferty 1931). A component that shows
+-- What chi-square exceeds once in four where nothing differs (Wilson and Hilferty 1931). A component that shows
 -- more is held fixed while others are compared. Measured by simulation (benchmarks/fleet.py): holding all of them fixed
 -- leaves no pair comparable once there are many, holding none names innocent versions.
 create or replace macro telling_chi_square(degrees) as
-degrees * pow(1.0 - 2.0 / (9.0 * degrees) + 0.841621 * sqrt(2.0 / (9.0 * degrees)), 3);
+degrees * pow(1.0 - 2.0 / (9.0 * degrees) + 0.67449 * sqrt(2.0 / (9.0 * degrees)), 3);
