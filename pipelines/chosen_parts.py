@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from pipelines.ingest.base import issues_table
-from pipelines.ingest.blend import Told, choose, disagreements
+from pipelines.ingest.blend import Told, choose, disagreements, precisions
 from warehouse import lake as lake_files
 from warehouse.contract import POINT_SCHEMA
 
@@ -26,12 +26,14 @@ class ChosenParts:
 
     Attributes:
         used: Formats of the logs that some metric is taken from.
+        precisions: How precisely each metric is kept, for those kept better than the coarsest of these logs.
         points: Names of the parts.
         issues: Names of the parts that say where the logs disagree.
         state: What the next pass needs to write only what changed, fit for JSON.
     """
 
     used: frozenset[str]
+    precisions: Mapping[str, str]
     points: tuple[str, ...]
     issues: tuple[str, ...]
     state: dict[str, Any]
@@ -61,6 +63,7 @@ def choose_parts(
     issues = disagreements(told, chosen)
     return ChosenParts(
         used=frozenset(taken.values()),
+        precisions=precisions(told, chosen),
         points=tuple(part for part in parts.values() if part != _NOTHING),
         issues=(lake_files.write_part(folder, issues_table(issues)),) if issues else (),
         state={"taken": taken, "parts": parts},

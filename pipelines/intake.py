@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipelines.ingest.attempts import late_beginnings
 from pipelines.ingest.base import LogError
@@ -20,6 +20,9 @@ from pipelines.parts import Parts, Stored
 from warehouse import lake as lake_files
 from warehouse.contract import LOG_PRECISIONS
 from warehouse.lake import RunContent
+
+if TYPE_CHECKING:
+    from pipelines.chosen_parts import ChosenParts
 
 Fingerprints = Mapping[Path, tuple[int, str]]
 """Bytes and SHA-256 of each file of a log."""
@@ -58,6 +61,7 @@ class Outcome:
     Attributes:
         run: Its name.
         log_format, log_precision, framework, status, metadata: As in `RunLog`.
+        precisions: How precisely each metric is kept, for those kept better than `log_precision` says.
         issue_count, point_count: Of the whole log, whatever was read in this pass.
         late_beginnings: The step axes whose first steps are not in the log, with the lowest step of each.
         error: Why nothing could be read.
@@ -66,6 +70,7 @@ class Outcome:
     run: str
     log_format: str = ""
     log_precision: str = ""
+    precisions: Mapping[str, str] = field(default_factory=dict)
     framework: str = ""
     status: str = "unknown"
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -146,10 +151,12 @@ def _take_in(job: Job, lake: Path) -> Outcome:
     # The most precise one first; of equally precise ones, in the order of the readers.
     logs = sorted(read, key=lambda log: LOG_PRECISIONS.index(log.facts.log_precision))
     issues = tuple(part for log in logs for part in log.stored.issues)
-    used, points, choice = logs, logs[0].stored.points, None
+    used, points, precisions, choice = logs, logs[0].stored.points, {}, None
     if len(logs) > 1:
-        used, points, disagreements, choice = _chosen(logs, folder, before.get("choice"))
-        issues += disagreements
+        chosen = _chosen(logs, folder, before.get("choice"))
+        used = [log for log in logs if log.log_format in chosen.used]
+        points, precisions, choice = chosen.points, chosen.precisions, chosen.state
+        issues += chosen.issues
     counts = [sum(lake_files.part_rows(folder, name) for name in names) for names in (points, issues)]
     if counts == [0, 0]:
         raise no_point(job.paths, logs[0].log_format)
@@ -161,6 +168,7 @@ def _take_in(job: Job, lake: Path) -> Outcome:
         run=run,
         log_format=logs[0].log_format,
         log_precision=facts.log_precision,
+        precisions=precisions,
         framework=facts.framework,
         status=facts.status,
         metadata={key: str(value) for key, value in {**facts_beside(job.paths), **facts.metadata}.items()},
@@ -170,15 +178,10 @@ def _take_in(job: Job, lake: Path) -> Outcome:
     )
 
 
-def _chosen(
-    logs: Sequence[_Log], folder: Path, before: Mapping[str, Any] | None
-) -> tuple[list[_Log], tuple[str, ...], tuple[str, ...], dict[str, Any]]:
-    """Return the logs that some metric is taken from, points, disagreements as parts, and the choice for next time."""
+def _chosen(logs: Sequence[_Log], folder: Path, before: Mapping[str, Any] | None) -> "ChosenParts":
     from pipelines.chosen_parts import choose_parts  # polars is not needed for one log
 
-    told = [(log.log_format, log.facts.log_precision, log.stored.points) for log in logs]
-    chosen = choose_parts(folder, told, before)
-    return [log for log in logs if log.log_format in chosen.used], chosen.points, chosen.issues, chosen.state
+    return choose_parts(folder, [(log.log_format, log.facts.log_precision, log.stored.points) for log in logs], before)
 
 
 def _before(job: Job, lake: Path) -> Mapping[str, Any]:

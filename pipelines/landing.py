@@ -20,7 +20,7 @@ from warehouse import lake as lake_files
 from warehouse.lake import MigrationRecord, RunRecord
 
 # Part of the test whether a stored log must be read again: raise it when a reader's result or its state changes.
-READER_VERSION = "2"
+READER_VERSION = "3"
 _PARALLEL_FROM = 64
 
 
@@ -155,6 +155,7 @@ def _record(manifest: Manifest, job: Job, fresh: Outcome | None, known: RunRecor
             content_hash=job.content_hash,
             log_format=fresh.log_format,
             log_precision=fresh.log_precision,
+            precisions=dict(fresh.precisions),
             framework=fresh.framework,
             status=fresh.status,
             config_hash=metadata.get("config_hash", ""),

@@ -49,7 +49,8 @@ class RunRecord:
         source: Where the log lay.
         content_hash: SHA-256 over the log's files.
         log_format: Reader that read it.
-        log_precision: How precisely the log keeps values.
+        log_precision: How precisely the log keeps values; of several trackers' logs, the coarsest that is used.
+        precisions: By name of the metric, how precisely it is kept, for those kept better than that.
         framework: Framework that wrote it, "" where unknown.
         status: finished, running, crashed or unknown.
         config_hash: Hash of the run's configuration, "" where the log holds none.
@@ -73,6 +74,7 @@ class RunRecord:
     config_hash: str = ""
     reader_version: str = "1"
     found: tuple[Component, ...] = ()
+    precisions: dict[str, str] = field(default_factory=dict)
 
 
 def all_components(run: RunRecord) -> tuple[Component, ...]:

@@ -13,7 +13,7 @@ import duckdb
 from warehouse import lake as lake_files
 from warehouse.catalog import Catalog, catalog_hash
 from warehouse.connection import scalar, transaction
-from warehouse.load_dimensions import load_components, load_pairs, load_runs, load_steps
+from warehouse.load_dimensions import load_components, load_pairs, load_precisions, load_runs, load_steps
 from warehouse.load_points import load_points
 from warehouse.star_run import StarRun, runs_of
 
@@ -48,7 +48,7 @@ def load_lake(con: duckdb.DuckDBPyConnection, lake: Path, catalog: Catalog) -> L
     Args:
         con: A connection to the working file, with the schema applied.
         lake: The lake's folder.
-        catalog: The metric catalogue; where it changed, every run is loaded anew.
+        catalog: The metric catalogue; where it or the version of the readers changed, every run is loaded anew.
     """
     records = list(lake_files.read_migrations(lake))
     runs = [run for record in records for run in runs_of(record)]
@@ -64,7 +64,8 @@ def _load(
 ) -> LoadResult:
     stored = dict(con.execute("select run_id, content_hash from dim_run").fetchall())
     stored_names = dict(con.execute("select run_id, migration || '/' || run_name from dim_run").fetchall())
-    version = catalog_hash(catalog)
+    # Other readers may find more in a log that did not change.
+    version = " ".join([catalog_hash(catalog), *sorted({run.record.reader_version for run in runs})])
     is_new_catalog = scalar(con, "select value from etl_state where name = 'catalog_hash'") != version
     removed = stored.keys() - names.keys()
     changed = [r for r in runs if stored.get(r.run_id) != r.record.content_hash or is_new_catalog]
@@ -72,6 +73,7 @@ def _load(
     con.execute("insert or replace into etl_state values ('catalog_hash', ?)", [version])
     added, replaced = load_points(con, lake, catalog, changed, is_new_catalog=is_new_catalog)
     load_runs(con, runs, {r.run_id for r in changed})
+    load_precisions(con, changed)
     load_components(con, runs)
     load_steps(con, [r.run_id for r in changed])
     known = {r.run_id for r in changed} & stored.keys()
@@ -94,5 +96,13 @@ def _delete_runs(con: duckdb.DuckDBPyConnection, run_ids: Iterable[int]) -> None
     ids = list(run_ids)
     if not ids:
         return
-    for table in ("fct_metric", "fct_parse_issue", "fct_rule_break", "dim_step", "bridge_run_component", "dim_run"):
+    for table in (
+        "fct_metric",
+        "fct_parse_issue",
+        "fct_rule_break",
+        "dim_step",
+        "bridge_run_component",
+        "bridge_run_metric",
+        "dim_run",
+    ):
         con.execute(f"delete from {table} where list_contains(?::bigint[], run_id)", [ids])

@@ -4,7 +4,7 @@ import duckdb
 import pyarrow as pa
 
 from warehouse import lake as lake_files
-from warehouse.contract import stable_id
+from warehouse.contract import LOG_PRECISIONS, stable_id
 from warehouse.lake import MigrationRecord
 from warehouse.runner import RUN_HASHES
 from warehouse.star_run import StarRun, pairs_of
@@ -74,6 +74,30 @@ def _run_row(run: StarRun, counted: dict, issue_count: int) -> dict:
         "last_step": counted.get("last_step"),
         "issue_count": issue_count,
     }
+
+
+def load_precisions(con: duckdb.DuckDBPyConnection, changed: list[StarRun]) -> None:
+    """Put in anew how precisely the changed runs keep metrics, where that is not what dim_run says."""
+    rows = [
+        {"run_id": run.run_id, "metric_name": name, "log_precision": precision}
+        for run in changed
+        for name, precision in run.record.precisions.items()
+    ]
+    schema = pa.schema([("run_id", pa.int64()), ("metric_name", pa.string()), ("log_precision", pa.string())])
+    con.execute("delete from bridge_run_metric where run_id in (select run_id from changed_run)")
+    con.register("precision_rows", pa.Table.from_pylist(rows, schema=schema))
+    # Two names of one metric in one run: the coarser log counts.
+    con.execute(
+        """
+        insert into bridge_run_metric
+        select p.run_id, r.metric_id, arg_max(p.log_precision, list_position(?, p.log_precision))
+        from precision_rows as p
+        inner join resolution as r on p.run_id = r.run_id and p.metric_name = r.metric_name
+        group by p.run_id, r.metric_id
+        """,
+        [list(LOG_PRECISIONS)],
+    )
+    con.unregister("precision_rows")
 
 
 def load_components(con: duckdb.DuckDBPyConnection, runs: list[StarRun]) -> None:

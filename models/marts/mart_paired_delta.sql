@@ -23,6 +23,14 @@ runs as (
     from dim_run
 ),
 
+precisions as (
+    select
+        run_id,
+        metric_id,
+        log_precision
+    from bridge_run_metric
+),
+
 metrics as (
     select
         metric_id,
@@ -68,13 +76,19 @@ sided as (
         pairs.is_across_stacks,
         b.scaled_value as baseline_scaled,
         c.scaled_value as candidate_scaled,
-        values_equal(points.baseline_value, points.candidate_value, rb.log_precision, rc.log_precision)
-            as is_same_number
+        values_equal(
+            points.baseline_value,
+            points.candidate_value,
+            coalesce(pb.log_precision, rb.log_precision),
+            coalesce(pc.log_precision, rc.log_precision)
+        ) as is_same_number
     from points
     inner join pairs on points.pair_id = pairs.pair_id
     inner join metrics on points.metric_id = metrics.metric_id
     inner join runs as rb on pairs.baseline_run_id = rb.run_id
     inner join runs as rc on pairs.candidate_run_id = rc.run_id
+    left join precisions as pb on pairs.baseline_run_id = pb.run_id and points.metric_id = pb.metric_id
+    left join precisions as pc on pairs.candidate_run_id = pc.run_id and points.metric_id = pc.metric_id
     left join scaled as b
         on
             pairs.baseline_run_id = b.run_id and points.metric_id = b.metric_id

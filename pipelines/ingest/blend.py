@@ -15,8 +15,12 @@ from pipelines.ingest.reading import Facts, joined
 from warehouse.contract import LOG_PRECISIONS, POINT_SCHEMA
 
 _KEY = ["metric_name", "step_axis", "step"]
-_ABSOLUTE = {"float64": 0.0, "float32": 0.0, "decimal3": 5.1e-4, "digits4": 0.0, "text": 0.0}
-_RELATIVE = {"float64": 0.0, "float32": 2.0**-23, "decimal3": 0.0, "digits4": 5.1e-4, "text": 1e-6}
+_ABSOLUTE = {"float64": 0.0, "float32": 0.0, "decimal3": 5.1e-4, "digits4": 0.0}
+_RELATIVE = {"float64": 0.0, "float32": 2.0**-23, "decimal3": 0.0, "digits4": 5.1e-4}
+_ENOUGH = 0.5
+"""Share of the points of the fullest log that a more precise one must have to be preferred."""
+_COMPLETE = 0.9
+"""Share of the points of another log below which the one that is kept is said to lack some."""
 _COMPARED_POINTS = 1 << 19
 """How many points are compared at a time; those of one metric always are."""
 
@@ -39,15 +43,26 @@ class Told:
 def choose(logs: Sequence[Told]) -> dict[str, int]:
     """Return the log that each metric is taken from, as an index.
 
-    It is the one that keeps it most precisely; of equally precise ones, the one with more of its points, then the
+    It is the one that keeps it most precisely, of those that have at least half as many points as the fullest: a log
+    that ended early does not hide a long one. Of equally precise ones it is the one with more of its points, then the
     earlier one.
     """
-    best: dict[str, tuple[int, int, int]] = {}
+    found: dict[str, list[tuple[int, int, int]]] = {}
     for at, log in enumerate(logs):
         precision = LOG_PRECISIONS.index(log.log_precision)
         for name, count in _counts(log).items():
-            best[name] = min(best.get(name, (len(LOG_PRECISIONS), 0, 0)), (precision, -count, at))
-    return {name: entry[2] for name, entry in best.items()}
+            found.setdefault(name, []).append((precision, -count, at))
+    most = {name: max(-entry[1] for entry in entries) for name, entries in found.items()}
+    return {
+        name: min(entry for entry in entries if -entry[1] >= _ENOUGH * most[name])[2] for name, entries in found.items()
+    }
+
+
+def precisions(logs: Sequence[Told], chosen: Mapping[str, int]) -> dict[str, str]:
+    """Return how precisely each metric is kept, for those kept better than the coarsest of the logs that are used."""
+    kept = {name: logs[at].log_precision for name, at in chosen.items()}
+    coarsest = max(kept.values(), key=LOG_PRECISIONS.index, default="float64")
+    return {name: precision for name, precision in kept.items() if precision != coarsest}
 
 
 def disagreements(logs: Sequence[Told], chosen: Mapping[str, int]) -> list[ParseIssue]:
@@ -59,10 +74,16 @@ def disagreements(logs: Sequence[Told], chosen: Mapping[str, int]) -> list[Parse
 
     Returns:
         An issue for each metric of each log whose current values differ by more than the coarser log can show; it says
-        at how many steps, and at which first.
+        at how many steps, and at which first. And one for each metric of which the log that was preferred lacks points
+        that another one has.
     """
     counts = [_counts(log) for log in logs]
     return [
+        _shortfall(name, logs[kept], counts[kept][name], log, count)
+        for log, own in zip(logs, counts, strict=True)
+        for name, count in own.items()
+        if counts[kept := chosen[name]][name] < _COMPLETE * count
+    ] + [
         issue
         for at, log in enumerate(logs)
         for kept, other in enumerate(logs)
@@ -105,6 +126,11 @@ def _counts(log: Told) -> dict[str, int]:
     return dict(log.points.group_by("metric_name").len().sort("metric_name").collect(engine="streaming").rows())
 
 
+def _shortfall(name: str, kept: Told, points: int, other: Told, more: int) -> ParseIssue:
+    reason = f"{name} is kept from {kept.log_format} with {points} points, of which {other.log_format} has {more}"
+    return ParseIssue(kept.log_format, 0, reason, "", 0)
+
+
 def _portions(counts: Mapping[str, int]) -> Iterator[list[str]]:
     """Yield metrics that together have about as many points as are compared at a time."""
     some: list[str] = []
@@ -125,14 +151,28 @@ def _current(log: Told, metrics: Sequence[str]) -> pl.DataFrame:
     return frame.sort("attempt", "write_no").unique(_KEY, keep="last")
 
 
+def _shown(log: Told, column: str) -> pl.Expr:
+    """Return by how much a value in a log may be off, by rounding alone."""
+    value = pl.col(column)
+    if log.log_precision != "text":
+        return _ABSOLUTE[log.log_precision] + _RELATIVE[log.log_precision] * value.abs()
+    # A text of any length was rounded at its last digit: that of the shortest text of the value, or the sixth of those
+    # that count (%g) where the value shows no decimals.
+    digits = value.abs().cast(pl.String).str.extract_groups(r"^\d+\.(\d*?)0*(?:e([+-]?\d+))?$")
+    decimals = digits.struct.field("1").str.len_chars().cast(pl.Float64)
+    exponent = digits.struct.field("2").cast(pl.Float64).fill_null(0.0)
+    last_digit = pl.when(decimals > 0).then(0.51 * pl.lit(10.0).pow(exponent - decimals))
+    return last_digit.otherwise(5.1e-6 * value.abs())
+
+
 def _disagreements(log: Told, other: Told, metrics: Sequence[str]) -> Iterator[ParseIssue]:
     """Yield an issue for each of the metrics that a log contradicts another one in."""
-    absolute, relative = _ABSOLUTE[log.log_precision], _RELATIVE[log.log_precision]
     both = _current(log, metrics).join(_current(other, metrics), on=_KEY, suffix="_kept")
+    shown = pl.max_horizontal(_shown(log, "value"), _shown(other, "value_kept"))
     apart = both.filter(
         pl.col("value").is_finite()
         & pl.col("value_kept").is_finite()
-        & ((pl.col("value") - pl.col("value_kept")).abs() > absolute + relative * pl.col("value_kept").abs())
+        & ((pl.col("value") - pl.col("value_kept")).abs() > shown)
     )
     steps = dict(both.group_by("metric_name").len().rows())
     for name, count, first, source in (

@@ -29,8 +29,8 @@ others are kept.
 (four significant digits) or `text`.
 
 **Several logs in one folder.** A folder may hold what several trackers wrote of one run. Each metric then comes
-whole from the log that keeps it most precisely; where another log contradicts it by more than its own precision
-explains, an issue says so.
+whole from the log that keeps it most precisely, of those with at least half as many points as the fullest; where
+another log has more of its points, or contradicts it by more than its digits explain, an issue says so.
 
 **Facts about a run** (accelerator, driver, CUDA, CANN, framework versions, seed, precision) come from the
 trackers' records and from requirements.txt, wandb-metadata.json, swanlab-metadata.json, config.yaml,

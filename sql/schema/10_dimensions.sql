@@ -47,7 +47,7 @@ comment on column dim_run.config_hash is 'Hash of the run configuration, where t
 comment on column dim_run.status is 'finished, running, crashed or unknown.';
 comment on column dim_run.log_format is 'Reader that read the log.';
 comment on column dim_run.log_precision is
-'How precisely the log keeps values: float64, float32, decimal3, digits4, text.';
+'How precisely the log keeps values: float64, float32, decimal3, digits4, text. Of several logs, the coarsest.';
 comment on column dim_run.source is 'Where the log lay, as the manifest names it.';
 comment on column dim_run.content_hash is 'SHA-256 over the files of the log.';
 comment on column dim_run.point_count is 'Number of points stored, every write counted.';
@@ -56,6 +56,18 @@ comment on column dim_run.first_step is 'Smallest step of any axis.';
 comment on column dim_run.last_step is 'Largest step of any axis.';
 comment on column dim_run.issue_count is 'Pieces of the log that could not be read.';
 comment on column dim_run.loaded_at is 'When the run was last loaded (UTC).';
+
+create table if not exists bridge_run_metric (
+    run_id bigint not null,
+    metric_id bigint not null,
+    log_precision varchar not null,
+    primary key (run_id, metric_id)
+);
+comment on table bridge_run_metric is
+'Metrics that a run keeps more precisely than dim_run says, for its trackers differ. Grain: run, metric.';
+comment on column bridge_run_metric.run_id is 'The run.';
+comment on column bridge_run_metric.metric_id is 'The metric.';
+comment on column bridge_run_metric.log_precision is 'How precisely the log that it is taken from keeps values.';
 
 create table if not exists dim_migration (
     pair_id bigint primary key,

@@ -6,12 +6,19 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest import mock
 
+import duckdb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.ingest.registry import READERS, read_log
+from pipelines.landing import ingest_migration
+from pipelines.manifest import read_manifest
+from pipelines.resources import current_catalog
 from tests.ingest import growing
 from tests.pipelines.passes import LEGS, Lake, same_as_at_once, small_pieces
+from tests.statistics.star import build, statistics_models
+from warehouse.load import load_lake
+from warehouse.schema import ensure_current
 
 
 @contextmanager
@@ -79,6 +86,77 @@ def test_of_several_trackers_only_what_was_added_is_read(tmp_path: Path) -> None
     assert all(offset > 0 for (offset,) in begun.values())
     assert len(begun) == 2
     same_as_at_once(lake, log, outcome)
+
+
+def two_logs(folder: Path, lines: str, console: str) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "tracker.jsonl").write_text(lines)
+    (folder / "run.log").write_text(console)
+    return folder
+
+
+def jsonl_of(steps: range, value: float = 1 / 7) -> str:
+    return "".join(f'{{"step": {s}, "data": {{"loss": {value + s}}}}}\n' for s in steps)
+
+
+def console_of(steps: range, value: float = 1 / 7, more: str = "") -> str:
+    return "".join(f"step:{s} - loss:{value + s:.3f}{more}\n" for s in steps)
+
+
+def test_a_metric_of_the_console_alone_makes_no_other_metric_coarser(tmp_path: Path) -> None:
+    """Equality is judged at the precision of the log that a metric is taken from."""
+    folder = tmp_path / "m"
+    for name, nudge in (("gpu", 0.0), ("npu", 1e-9)):
+        lines = jsonl_of(range(1, 20), 1 / 7 + nudge)
+        two_logs(folder / name, lines, console_of(range(1, 20), more=" - only_console:0.143"))
+    (folder / "migration.yaml").write_text(
+        "migration: m\nruns:\n  - {name: gpu, log: gpu, role: baseline}\n  - {name: npu, log: npu, role: candidate}\n"
+    )
+    result = ingest_migration(read_manifest(folder / "migration.yaml"), tmp_path / "lake")
+    assert not result.failures
+    con = duckdb.connect()
+    con.execute("set timezone = 'UTC'")
+    ensure_current(con)
+    load_lake(con, tmp_path / "lake", current_catalog())
+    assert {p for (p,) in con.execute("select log_precision from dim_run").fetchall()} == {"decimal3"}
+    kept = con.execute(
+        "select m.metric, b.log_precision from bridge_run_metric as b inner join dim_metric as m "
+        "on b.metric_id = m.metric_id"
+    ).fetchall()
+    assert [precision for _, precision in kept] == ["float64"] * 2
+    build(con, ["int_contaminated_step", "int_pair_point", *statistics_models()])
+    sql = "select count(distinct metric), count(*) from mart_paired_delta where not is_equal"
+    assert con.execute(sql).fetchall() == [(1, 19)]
+    con.close()
+
+
+def test_a_precise_log_that_ended_early_does_not_hide_the_long_one(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "lake")
+    log = two_logs(tmp_path / "run", jsonl_of(range(1, 4)), console_of(range(1, 101)))
+    outcome = lake.take_in(log)
+    assert (outcome.point_count, outcome.log_precision) == (100, "decimal3")
+    same_as_the_reader(lake, log)
+    (log / "tracker.jsonl").write_text(jsonl_of(range(1, 81)))
+    outcome = lake.take_in(log)
+    assert (outcome.point_count, outcome.log_precision, outcome.issue_count) == (80, "float64", 1)
+    (issue,) = read_log(log).issues
+    assert issue.reason == "loss is kept from jsonl with 80 points, of which verl_console has 100"
+
+
+def test_a_text_is_no_more_precise_than_its_digits(tmp_path: Path) -> None:
+    """Six digits of a table, or one value of another length among three decimals, are no disagreement."""
+    values = [1 / 7, 123.456789, 1.23456789e-5, 2.0, 98765.4321]
+    steps = range(1, len(values) + 1)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    lines = [f'{{"step": {s}, "data": {{"loss": {v!r}}}}}\n' for s, v in zip(steps, values, strict=True)]
+    (folder / "tracker.jsonl").write_text("".join(lines))
+    table = "".join(f"{s},{v:.6g}\n" for s, v in zip(steps, values, strict=True))
+    (folder / "metrics.csv").write_text(f"step,loss\n{table}")
+    assert read_log(folder).issues == ()
+    (folder / "metrics.csv").write_text(f"step,loss\n{table}".replace("123.457", "123.458"))
+    (issue,) = read_log(folder).issues
+    assert "at 1 of 5 steps, first at step 2" in issue.reason
 
 
 def same_as_the_reader(lake: Lake, log: Path) -> None:
