@@ -7,22 +7,24 @@ that run assets.
 import fcntl
 import logging
 import os
+import sqlite3
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 warnings.filterwarnings("ignore", module="dagster")
 
 import dagster as dg  # noqa: E402
+from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 
 from pipelines.dagster_storage import prepare_storage  # noqa: E402
 from pipelines.definitions import defs  # noqa: E402
 from pipelines.defs.automation import JOB_NAME, run_tags  # noqa: E402
 from pipelines.discovery import find_manifests  # noqa: E402
 from pipelines.resources import WarehouseResource  # noqa: E402
-from warehouse.connection import WarehouseLockedError  # noqa: E402
+from warehouse.connection import WarehouseLockedError, repair  # noqa: E402
 from warehouse.settings import HOME_VARIABLE, Settings  # noqa: E402
 
 _LAUNCHER_TAG = "firstdrift/launcher"
@@ -82,8 +84,8 @@ def run_everything(settings: Settings, report: Callable[[str], None]) -> RunSumm
     if not names:
         messages = [failure.message for failure in found.failures]
         return RunSummary(False, messages=messages or [_nothing_to_read(settings)], notes=list(found.notes))
-    prepare_storage(settings.dagster_home)
-    with _only_run(settings), _instance(settings) as instance:
+    with _told_failures(settings), _only_run(settings), _instance(settings) as instance:
+        note = repair(settings.database)
         _bury_killed_runs(instance)
         instance.add_dynamic_partitions("migration", names)
         partitions = list(instance.get_dynamic_partitions("migration"))
@@ -97,7 +99,8 @@ def run_everything(settings: Settings, report: Callable[[str], None]) -> RunSumm
             run_config={"loggers": {"progress": {}}},
             raise_on_error=False,
         )
-    return _summary(result)
+    summary = _summary(result)
+    return replace(summary, notes=[note, *summary.notes]) if note else summary
 
 
 def _nothing_to_read(settings: Settings) -> str:
@@ -105,6 +108,20 @@ def _nothing_to_read(settings: Settings) -> str:
         f"{settings.landing} holds no logs. Put a folder with a migration.yaml there, or name your logs with "
         "`firstdrift add`."
     )
+
+
+@contextmanager
+def _told_failures(settings: Settings) -> Iterator[None]:
+    """Say in one sentence that Dagster's storage can't be used, on a full disk for example."""
+    try:
+        prepare_storage(settings.dagster_home)
+        yield
+    except (SQLAlchemyError, sqlite3.Error) as error:
+        what = str(error).splitlines()[0]
+        raise OSError(
+            f"{settings.dagster_home}: Dagster's storage can't be used: {what}; make room there or mend its rights, "
+            "then run again."
+        ) from error
 
 
 @contextmanager

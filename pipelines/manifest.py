@@ -113,6 +113,8 @@ def checked_name(place: str, value: Any) -> str:
             f"{place} `{shown}` can't be used as a name; use letters, digits and . _ + = @ - only, "
             "no dot or sign at the beginning, and at most 200 characters."
         )
+    if name.lower() == "migration.json":
+        raise ManifestError(f"{place} `{name}` is the name of a file of the lake; choose another.")
     return name
 
 

@@ -1,5 +1,7 @@
 """Opening DuckDB files: one writer, or many readers of a published file."""
 
+import logging
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +12,9 @@ from typing import Any
 import duckdb
 
 LOCK_WAIT_SECONDS = 30.0
+_DAMAGE = re.compile(r"not a valid DuckDB database|[Cc]orrupt database file|[Cc]hecksum|[Ff]ailed to deserialize")
+_CUT_OFF = "Could not read enough bytes"
+_LOG = logging.getLogger("firstdrift")
 
 
 class WarehouseLockedError(Exception):
@@ -30,6 +35,8 @@ def open_writer(path: Path, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator
 
     Raises:
         WarehouseLockedError: If another process still holds the file after that time.
+        ValueError: If the file proves damaged while it is used; it is then set aside. One that can't even be opened
+            is set aside at once.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + wait_seconds
@@ -37,8 +44,11 @@ def open_writer(path: Path, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator
         try:
             con = duckdb.connect(path)
             break
-        except duckdb.IOException as error:
-            if "lock" not in str(error).lower():
+        except duckdb.Error as error:
+            if path.is_file() and _is_damage(error, path):
+                _LOG.warning(_give_up(path))
+                continue
+            if not isinstance(error, duckdb.IOException) or "lock" not in str(error).lower():
                 raise
             if time.monotonic() >= deadline:
                 raise WarehouseLockedError(
@@ -51,8 +61,38 @@ def open_writer(path: Path, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator
         con.execute("set preserve_insertion_order = false")
         con.execute("set enable_progress_bar = false")
         yield con
+    except duckdb.Error as error:
+        if not _is_damage(error, path):
+            raise
+        con.close()
+        raise ValueError(f"{_give_up(path)} Run again.") from error
     finally:
         con.close()
+
+
+def _is_damage(error: duckdb.Error, path: Path) -> bool:
+    """Tell whether DuckDB can't read the file itself, for it was cut off or spoilt."""
+    text = str(error)
+    return bool(_DAMAGE.search(text)) or (_CUT_OFF in text and path.name in text)
+
+
+def _give_up(path: Path) -> str:
+    moved = set_aside(path, ".wal")
+    return f"{path} was damaged and is now {moved.name}; the warehouse is rebuilt from the lake."
+
+
+def repair(path: Path) -> str:
+    """Set the working file aside if it can't be opened any more; return a sentence that says so, or "".
+
+    The next writer makes a new one, which is filled from the lake.
+    """
+    if not path.is_file():
+        return ""
+    try:
+        duckdb.connect(path).close()
+    except duckdb.Error as error:
+        return _give_up(path) if _is_damage(error, path) else ""
+    return ""
 
 
 def set_aside(path: Path, *companions: str) -> Path:
@@ -102,15 +142,22 @@ def open_reader(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
     Raises:
         NothingPublishedError: If the file does not exist.
+        ValueError: If it is damaged.
     """
     if not path.exists():
         raise NothingPublishedError(
             f"{path} does not exist: nothing has been published yet. Run `firstdrift run` first, or name "
             "the right home folder with --home."
         )
-    con = duckdb.connect(path, read_only=True)
+    con = None
     try:
+        con = duckdb.connect(path, read_only=True)
         con.execute("set timezone = 'UTC'")
         yield con
+    except duckdb.Error as error:
+        if not _is_damage(error, path):
+            raise
+        raise ValueError(f"{path}: the published file is damaged; `firstdrift run` publishes it anew.") from error
     finally:
-        con.close()
+        if con is not None:
+            con.close()

@@ -95,7 +95,7 @@ def publish(con: duckdb.DuckDBPyConnection, target: Path, report: Callable[[str]
     """
     version = content_version(con)
     current = read_publication(target)
-    if current and current["version"] == version and target.exists():
+    if current and current["version"] == version and _is_whole(target, current):
         return Publication(target, version, current["published_at"], current["row_counts"], False)
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove_drafts(target)
@@ -114,18 +114,40 @@ def publish(con: duckdb.DuckDBPyConnection, target: Path, report: Callable[[str]
     publication = Publication(target, version, published_at, counts, True)
     write_json(
         target.parent / "current.json",
-        {"version": version, "published_at": published_at, "file": kept.name, "row_counts": counts},
+        {
+            "version": version,
+            "published_at": published_at,
+            "file": kept.name,
+            "row_counts": counts,
+            "size": kept.stat().st_size,
+        },
     )
     _retain(target, kept)
     return publication
 
 
 def read_publication(target: Path) -> dict | None:
-    """Return what is known of the published file; None where nothing has been published."""
+    """Return what is known of the published file; None where nothing is, or what is known is damaged."""
     path = target.parent / "current.json"
     if not path.exists():
         return None
-    return json.loads(path.read_text(encoding="utf-8"))
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return None
+    is_whole = isinstance(known, dict) and {"version", "published_at", "row_counts"} <= known.keys()
+    return known if is_whole else None
+
+
+def _is_whole(target: Path, current: dict) -> bool:
+    """Tell whether the published file is what was published: cut off or spoilt, it is published anew."""
+    if not target.is_file() or target.stat().st_size != current.get("size"):
+        return False
+    try:
+        _verify(target, current["row_counts"])
+    except (duckdb.Error, PublishError):
+        return False
+    return True
 
 
 def _copy_tables(

@@ -1,6 +1,6 @@
 import pytest
 
-from pipelines.manifest import ManifestError, RunEntry, infer_manifest, read_manifest, write_runs
+from pipelines.manifest import ManifestError, RunEntry, checked_name, infer_manifest, read_manifest, write_runs
 from warehouse.lake import Component
 
 GOOD = """\
@@ -151,3 +151,11 @@ def test_a_faulty_entry_leaves_the_manifest_as_it_was(tmp_path):
     with pytest.raises(ManifestError):
         write_runs(path, "to-npu", [RunEntry("x", "x.jsonl", "chief")], {})
     assert path.read_text(encoding="utf-8") == GOOD
+
+
+@pytest.mark.parametrize("name", ["migration.json", "Migration.JSON", "c\n", "x" * 201, "..", "a/b"])
+def test_a_name_that_the_lake_can_not_hold_is_refused(name):
+    with pytest.raises(ManifestError, match="name of run 1"):
+        checked_name("name of run 1", name)
+    assert checked_name("name of run 1", "migration.jsonl") == "migration.jsonl"
+    assert checked_name("name of run 1", "x" * 200)

@@ -8,7 +8,7 @@ import pytest
 from tests.statistics.star import Migration, Run, open_star
 from tests.warehouse.test_load import CATALOG, put_run
 from warehouse import publish as publishing
-from warehouse.connection import NothingPublishedError, open_reader, open_writer
+from warehouse.connection import NothingPublishedError, open_reader, open_writer, repair
 from warehouse.load import load_lake
 from warehouse.publish import publish
 from warehouse.schema import apply_macros, apply_schema
@@ -140,6 +140,79 @@ def test_a_file_that_lost_rows_is_not_published(warehouse, tmp_path, monkeypatch
     with pytest.raises(publishing.PublishError, match="fct_metric has 4 rows, expected 5"):
         publish(warehouse, target)
     assert target.read_bytes() == before
+
+
+SPOILERS = {
+    "cut off": lambda data: data[: len(data) // 2],
+    "nearly whole": lambda data: data[:-20_000],
+    "empty": lambda _: b"",
+    "no database": lambda data: b"x" * len(data),
+}
+
+
+def read_all(path, tables):
+    with open_reader(path) as con:
+        for name in tables:
+            con.execute(f"select * from {name}").fetchall()
+
+
+@pytest.mark.parametrize("spoil", SPOILERS.values(), ids=SPOILERS)
+def test_a_damaged_published_file_is_told_and_published_anew(warehouse, tmp_path, spoil):
+    load(warehouse, tmp_path, 3, "1")
+    target = tmp_path / "published" / "firstdrift.duckdb"
+    first = publish(warehouse, target)
+    whole = target.read_bytes()
+    target.chmod(0o644)
+    target.write_bytes(spoil(whole))
+    if spoil is not SPOILERS["nearly whole"]:  # there nothing but room is lost in a file as small as this one
+        with pytest.raises(ValueError, match="firstdrift run` publishes it anew"):
+            read_all(target, first.row_counts)
+    second = publish(warehouse, target)
+    assert (second.is_new, second.version) == (True, first.version)
+    with open_reader(target) as con:
+        assert con.execute("select count(*) from fct_metric").fetchall() == [(3,)]
+    assert not publish(warehouse, target).is_new
+
+
+@pytest.mark.parametrize("text", ["", '{"version": "1', "[]", '{"version": "1"}', "\xff"])
+def test_a_damaged_word_of_what_is_published_counts_as_none(warehouse, tmp_path, text):
+    load(warehouse, tmp_path, 2, "1")
+    target = tmp_path / "published" / "firstdrift.duckdb"
+    publish(warehouse, target)
+    (target.parent / "current.json").write_bytes(text.encode("latin-1"))
+    assert publish(warehouse, target).is_new
+    assert not publish(warehouse, target).is_new
+
+
+def write_into(path):
+    with open_writer(path) as con:
+        con.execute("from t").fetchall()
+
+
+@pytest.mark.parametrize("spoil", SPOILERS.values(), ids=SPOILERS)
+def test_a_damaged_working_file_is_set_aside(tmp_path, spoil):
+    path = tmp_path / "warehouse.duckdb"
+    with open_writer(path) as con:
+        con.execute("create table t as select range as a, hash(range) as b, md5(range::varchar) as c from range(20000)")
+    damaged = spoil(path.read_bytes())
+    path.write_bytes(damaged)
+    # What shows when it is opened is set aside at once; what shows when it is read, then.
+    with pytest.raises((ValueError, duckdb.CatalogException), match=r"is rebuilt from the lake. Run again|Table .* t "):
+        write_into(path)
+    (moved,) = tmp_path.glob("warehouse.duckdb.damaged-*")
+    assert moved.read_bytes()[12:] == damaged[12:]
+    with open_writer(path) as con:
+        assert con.execute("show tables").fetchall() == []
+    assert repair(path) == ""
+    path.write_bytes(b"")
+    assert "was damaged and is now warehouse.duckdb.damaged-" in repair(path)
+
+
+def test_a_file_that_can_be_read_is_never_set_aside(tmp_path):
+    path = tmp_path / "warehouse.duckdb"
+    with pytest.raises(duckdb.IOException, match="No files found"), open_writer(path) as con:
+        con.execute("from read_csv('nowhere.csv')")
+    assert not list(tmp_path.glob("*.damaged-*"))
 
 
 def test_nothing_published_is_said_plainly(tmp_path):
