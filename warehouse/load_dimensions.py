@@ -159,7 +159,9 @@ def load_steps(con: duckdb.DuckDBPyConnection, run_ids: list[int]) -> None:
             group by all
         ),
         times as (
-            select run_id, step_axis, attempt, step, min(wall_time) as wall_time
+            -- Readers give no other times; a lake may hold what an earlier version of them let through.
+            select run_id, step_axis, attempt, step,
+                min(wall_time) filter (where wall_time >= 0 and wall_time < 1e11) as wall_time
             from staged_point
             group by all
         )

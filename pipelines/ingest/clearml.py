@@ -17,8 +17,9 @@ import orjson
 from pipelines.ingest import metadata
 from pipelines.ingest.base import LogError
 from pipelines.ingest.draft import Draft, LogFile
-from pipelines.ingest.sources import Line, head, log_in_archive, read_lines, text_of
-from pipelines.ingest.text_number import from_json, whole_step
+from pipelines.ingest.sources import Line, first_lines, head, log_in_archive, read_lines
+from pipelines.ingest.text_number import from_json, whole_step, written
+from pipelines.ingest.wall_time import time_of
 
 NAME = "clearml"
 
@@ -66,8 +67,8 @@ def scan(log: LogFile) -> Iterator[Draft]:
 
 def _found(path: Path) -> list[Path]:
     if path.is_file():
-        beginning = head(path, 4096).lstrip()
-        return [path] if beginning[:1] == b"[" and _EVENT.encode() in beginning else []
+        is_list = head(path, 4096).lstrip()[:1] == b"["
+        return [path] if is_list and any(_EVENT.encode() in line for line in first_lines(path)) else []
     if not path.is_dir():
         return []
     here = [path / _FILE] if (path / _FILE).is_file() else sorted(path.glob(f"*/{_FILE}"))
@@ -78,7 +79,7 @@ def _found(path: Path) -> list[Path]:
 
 def _scan_event(draft: Draft, event: Any, place: tuple[str, int]) -> None:
     if not isinstance(event, dict):
-        draft.issue(place, "an event is no object", str(event))
+        draft.issue(place, "an event is no object", written(event))
         return
     if event.get("type") != _EVENT:
         return
@@ -86,10 +87,9 @@ def _scan_event(draft: Draft, event: Any, place: tuple[str, int]) -> None:
     title, series = str(event.get("metric", "")), str(event.get("variant", ""))
     name = title if series in ("", title) else f"{title}/{series}"
     if step is None or number is None or not name:
-        draft.issue(place, "an event has no name, no whole step or no number", json.dumps(event), 1)
+        draft.issue(place, "an event has no name, no whole step or no number", written(event), 1)
         return
-    time = event.get("timestamp")
-    wall_time = time / 1000.0 if isinstance(time, int | float) else None
+    wall_time = time_of(event.get("timestamp"))  # milliseconds
     kind = "rewritten_suspect" if number.value == 0.0 else None
     draft.add(name, step, number.value, number.raw, place, wall_time=wall_time, kind=kind)
 
@@ -97,10 +97,10 @@ def _scan_event(draft: Draft, event: Any, place: tuple[str, int]) -> None:
 def _parameters(metrics: Path) -> dict[str, Any]:
     """Return the allowed ones of the parameters that lie beside the metrics."""
     try:
-        content = json.loads(text_of(_task(metrics)))
+        content = json.loads(_task(metrics).decode("utf-8", "replace"))
         sections = content["hyperparams"].values()
         config = {name: entry.get("value") for section in sections for name, entry in section.items()}
-    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError, zipfile.BadZipFile):
         return {}
     return dict(metadata.from_config(config))
 

@@ -17,7 +17,7 @@ from pipelines.ingest import metadata
 from pipelines.ingest.draft import Draft, LogFile
 from pipelines.ingest.printed_config import PrintedConfig
 from pipelines.ingest.sources import Line, find_in_text, read_lines, text_of
-from pipelines.ingest.text_number import from_text, whole_step
+from pipelines.ingest.text_number import STEP_FAULT, from_text, whole_step
 
 NAME = "verl_console"
 
@@ -78,7 +78,7 @@ def _scan_line(draft: Draft, line: Line, start: re.Match[bytes], place: tuple[st
     step = whole_step(start[1].decode())
     pieces = _RAY_REPEAT.sub("", plain_text(line.body[start.end() :])).split(" - ")
     if step is None:
-        draft.issue(place, "the step does not fit 64 bits", text_of(start[0]), len(pieces))
+        draft.issue(place, f"the step {STEP_FAULT}", text_of(start[0]), len(pieces))
         return
     for at, piece in enumerate(pieces):
         name, _, text = piece.rpartition(":")

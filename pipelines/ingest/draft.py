@@ -16,6 +16,7 @@ import numpy as np
 from pipelines.ingest.base import SNIPPET_CHARS, ParseIssue
 from pipelines.ingest.redaction import outline, redact
 from pipelines.ingest.text_number import json_token
+from pipelines.ingest.wall_time import seconds_of
 from warehouse.contract import DEFAULT_STEP_AXIS
 
 SLICE_POINTS = 1 << 18
@@ -101,7 +102,8 @@ class Batch(NamedTuple):
 
     Attributes:
         name, axis, file: Codes in the tables of the draft.
-        step, value, position, wall_time: As the log says; NaN where there is no time.
+        step, value, position: As the log says.
+        wall_time: Seconds since 1970 UTC; NaN where there is no time.
         raw: What the log said, by index, where that was no finite number.
         kinds: The kind, by index, where the value does not tell it.
         process_starts: Where another process begins to write; n, if it begins behind the last point.
@@ -181,7 +183,7 @@ class Draft:
             raw: What the log said, where that was no finite number.
             place: File and position.
             axis: The step axis.
-            wall_time: Seconds since 1970 UTC.
+            wall_time: Since 1970 UTC, in seconds or in the finer unit that its size tells.
             kind: One of `VALUE_KINDS`, where the value does not tell it.
         """
         at = len(self.value)
@@ -283,7 +285,7 @@ class Draft:
             column(self.step, np.int64),
             np.frombuffer(self.value, dtype=np.float64),
             column(self.position, np.int64),
-            column(self.wall_time, np.float64),
+            seconds_of(column(self.wall_time, np.float64)),
             self.raw,
             self.kinds,
             self.process_starts,

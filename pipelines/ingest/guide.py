@@ -25,6 +25,10 @@ axis as a whole has gone back. A late evaluation row is no restart. A later file
 log, that repeats steps is a later attempt from its first point on. The last write of the last attempt is current; all
 others are kept.
 
+**Times and steps.** The size of a time tells whether a log counts seconds, milli-, micro- or nanoseconds; what fits
+none of them between 1970 and 5138 is no time, and costs no point. A step is a whole number between -2^53 and 2^53; a
+row with another one is an issue.
+
 **Precision.** `float64` and `float32` are what the format stores. Texts are `decimal3` (three decimals), `digits4`
 (four significant digits) or `text`.
 
@@ -40,7 +44,7 @@ addresses are never read, and texts in issues are redacted.
 **A log that grows.** A run that is still being written is read up to its last whole record; the next pass reads only
 what was added, and the result is that of reading it all at once. A half-written last record is an issue only until the
 rest of it is there. What was read before must still be there byte by byte (its SHA-256 is kept; for the SQLite stores
-number and sums of the rows), else the log is read whole. So are compressed files, Parquet, `trainer_state.json`, JSON
+that of the rows), else the log is read whole. So are compressed files, Parquet, `trainer_state.json`, JSON
 of metric to step to value, MLflow's folders, and runs of several files of which another than the last one grows. Of
 several trackers in one folder, each one's log is read on by itself.
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from pipelines.ingest.base import LogError
 from pipelines.ingest.draft import Draft, LogFile
-from pipelines.ingest.sources import head, json_document, pieces
+from pipelines.ingest.sources import first_lines, head, json_document, pieces
+from pipelines.ingest.text_number import written
 from pipelines.ingest.verl_jsonl import scan_row
 
 NAME = "trainer_state"
@@ -51,28 +52,27 @@ def scan(log: LogFile) -> Iterator[Draft]:
         if isinstance(row, dict):
             scan_row(draft, dict(row), (log.source, line))
         else:
-            draft.issue((log.source, line), "an entry of log_history is no object", str(row))
+            draft.issue((log.source, line), "an entry of log_history is no object", written(row))
     maximum, done = state.get("max_steps"), state.get("global_step")
     draft.status = "finished" if isinstance(maximum, int) and maximum > 0 and done == maximum else "unknown"
     yield draft
 
 
 def _is_state(path: Path) -> bool:
-    beginning = head(path)
-    if beginning.lstrip()[:1] != b"{" or _is_first_of_lines(beginning):
+    if head(path, 4096).lstrip()[:1] != b"{" or _is_first_of_lines(path):
         return False
     if not any(b'"log_history"' in piece for piece in pieces(path)):
         return False
     return _loads(path)
 
 
-def _is_first_of_lines(beginning: bytes) -> bool:
+def _is_first_of_lines(path: Path) -> bool:
     """Tell whether the first line is a JSON document of its own, with more behind it."""
-    line, _, more = beginning.partition(b"\n")
-    if not more.strip():
+    lines = first_lines(path, 3)
+    if not any(line.strip() for line in lines[1:]):
         return False
     try:
-        json.loads(line)
+        json.loads(lines[0])
     except (ValueError, RecursionError):
         return False
     return True

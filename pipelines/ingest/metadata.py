@@ -61,6 +61,7 @@ _CONFIG_KEYS = {
     "deterministic": ("full_determinism", "deterministic"),
     "model": ("model", "model_name", "actor_rollout_ref.model.path", "model_name_or_path"),
 }
+_MOST_ENTRIES, _MOST_DEPTH = 100_000, 50
 _PACKAGES = {
     "torch": "torch",
     "torch-npu": "torch_npu",
@@ -122,17 +123,24 @@ def from_config(config: Mapping[str, Any]) -> dict[str, str]:
     return keep(found)
 
 
-def _flatten(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in config.items():
-        name = f"{prefix}{key}"
+def _flatten(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    # YAML's aliases make a few lines a tree of any size: what is looked at has an end.
+    open_mappings, left = [("", iter(config.items()))], _MOST_ENTRIES
+    while open_mappings and left:
+        left -= 1
+        prefix, entries = open_mappings[-1]
+        entry = next(entries, None)
+        if entry is None:
+            open_mappings.pop()
+            continue
+        key, value = entry
+        if isinstance(value, Mapping) and "value" in value and set(value) <= {"desc", "value", "sort"}:
+            value = value["value"]
         if isinstance(value, Mapping):
-            if "value" in value and set(value) <= {"desc", "value", "sort"}:
-                value = value["value"]
-            if isinstance(value, Mapping):
-                yield from _flatten(value, f"{name}.")
-                continue
-        if not str(key).startswith("_"):
-            yield name, value
+            if len(open_mappings) < _MOST_DEPTH:
+                open_mappings.append((f"{prefix}{key}.", iter(value.items())))
+        elif not str(key).startswith("_"):
+            yield f"{prefix}{key}", value
 
 
 def beside(folder: Path) -> dict[str, str]:
@@ -151,7 +159,7 @@ def from_folder(folder: Path) -> dict[str, str]:
         try:
             if file.is_file():
                 found |= reader(file.read_text("utf-8", "replace"))
-        except (OSError, ValueError, TypeError, AttributeError, yaml.YAMLError):
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError, yaml.YAMLError):
             continue
     return found
 

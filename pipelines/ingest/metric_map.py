@@ -15,7 +15,7 @@ from pipelines.ingest.base import LogError
 from pipelines.ingest.draft import Draft, LogFile
 from pipelines.ingest.redaction import outline
 from pipelines.ingest.sources import head, json_document
-from pipelines.ingest.text_number import from_json, whole_step
+from pipelines.ingest.text_number import STEP_FAULT, from_json, whole_step, written
 
 NAME = "metric_map"
 
@@ -49,9 +49,9 @@ def scan(log: LogFile) -> Iterator[Draft]:
             place = (log.source, next(places.get((name, str(key)), iter(())), 1))
             step, number = whole_step(key), from_json(value)
             if step is None:
-                draft.issue(place, f"the step {outline(str(key)[:40])!r} of {name} is no whole number", str(value), 1)
+                draft.issue(place, f"the step {outline(str(key)[:40])!r} of {name} {STEP_FAULT}", written(value), 1)
             elif number is None:
-                draft.issue(place, f"the value of {name} at step {step} is no number", str(value), 1)
+                draft.issue(place, f"the value of {name} at step {step} is no number", written(value), 1)
             else:
                 draft.add(name, step, number.value, number.raw, place)
     yield draft

@@ -11,6 +11,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +20,8 @@ import yaml
 from pipelines.ingest import metadata
 from pipelines.ingest.draft import SLICE_POINTS, Draft, LogFile
 from pipelines.ingest.sources import Line, read_lines, text_of
-from pipelines.ingest.sqlite_store import batches, choose, columns, connect
-from pipelines.ingest.text_number import from_text, whole_step
+from pipelines.ingest.sqlite_store import batches, cell_text, choose, columns, connect, digest, row_number, settled_at
+from pipelines.ingest.text_number import STEP_FAULT, STEP_LIMIT, from_text, whole_step
 from warehouse.contract import DEFAULT_STEP_AXIS
 
 NAME = "mlflow"
@@ -34,16 +35,14 @@ _SCHEMA = pa.schema(
         ("timestamp", pa.int64()),
         ("step", pa.int64()),
         ("is_nan", pa.int64()),
-        ("rowid", pa.int64()),
+        ("row", pa.int64()),
     ]
 )
 _NUMERIC = (np.float64, np.float64, np.int64, bool, np.int64)  # value, timestamp, step, is_nan, rowid
-_COLUMN_TYPES = ({bytes}, {float, int}, {float, int}, {int})  # key, value, timestamp, step
+_COLUMN_TYPES = ({bytes}, {float, int}, {float, int})  # key, value, timestamp
+_FLAGS = {"0": 0, "0.0": 0, "": 0, "false": 0, "f": 0, "no": 0, "1": 1, "1.0": 1, "true": 1, "t": 1, "yes": 1}
 _FETCH = 2_000
-_ROWS = (
-    "select cast(key as blob) as key, value, timestamp, step, is_nan, rowid from metrics "
-    "where run_uuid = ? and rowid > ? order by rowid"
-)
+_ROW_FAULT = f"a row of the table metrics holds no number, time or flag, or its step {STEP_FAULT}"
 _STATUS = {
     "FINISHED": "finished",
     "RUNNING": "running",
@@ -90,23 +89,26 @@ def scan(log: LogFile) -> Iterator[Draft]:
 def proof(log: LogFile) -> str:
     """Return what the rows before the mark are recognised by.
 
-    MLflow only adds rows. A deleted, replaced or reordered one changes their number or one of the sums
-    (of the lower 32 bits: SQLite refuses sums beyond 64).
+    MLflow only adds rows, so all that was read is still there in the same order.
     """
     with connect(log.path) as con:
-        sums = con.execute(
-            "select count(*), sum(rowid), sum(step & 4294967295), sum(timestamp & 4294967295), "
-            "sum(is_nan), total(value) from metrics "
-            "where run_uuid = ? and rowid <= ?",
-            (_chosen(con, log)[0], log.since.offset),
-        ).fetchone()
-    return repr(sums)
+        run = _chosen(con, log)[0]
+    return digest(log.path, _rows(log, "rowid <= ?"), run, log.since.offset)
 
 
-def _chosen(con: sqlite3.Connection, log: LogFile) -> tuple[str, object]:
+def _rows(log: LogFile, condition: str) -> str:
+    """Return the query for the rows of a run in the order of writing."""
+    row = row_number(log.path, "metrics")
+    return (
+        f"select cast(key as blob) as key, value, timestamp, step, is_nan, {row} as row from metrics "
+        f"where run_uuid = ? {condition and 'and ' + condition.replace('rowid', row)} order by {row}"
+    )
+
+
+def _chosen(con: sqlite3.Connection, log: LogFile) -> tuple[Any, object]:
     """Return identifier and status of the run to read."""
     alive = con.execute("select run_uuid, name, status from runs where lifecycle_stage is not 'deleted'").fetchall()
-    chosen = choose(log.path, {uuid: name or "" for uuid, name, _ in alive}, log.run)
+    chosen = choose(log.path, {uuid: name for uuid, name, _ in alive}, log.run)
     return chosen, next(status for uuid, _, status in alive if uuid == chosen)
 
 
@@ -117,31 +119,38 @@ def _scan_sqlite(log: LogFile) -> Iterator[Draft]:
         draft.status = _STATUS.get(status, "unknown")
         params = con.execute("select key, value from params where run_uuid = ?", (run,)).fetchall()
         draft.metadata.update(metadata.from_config(dict(params)))
-        last = log.since.offset
-        for batch in batches(log.path, _ROWS, run, last):
+        last = log.since.offset or None  # None: nothing was read, and there may be rows with numbers below 1
+
+        def behind() -> tuple[str, tuple]:
+            return (_rows(log, ""), (run,)) if last is None else (_rows(log, "rowid > ?"), (run, last))
+
+        sql, values = behind()
+        for batch in batches(log.path, sql, *values):
             if not _SCHEMA.equals(batch.schema.remove_metadata()):
                 break
-            last = batch["rowid"][-1].as_py()
+            last = batch["row"][-1].as_py()
             _add_batch(draft, batch, log.source)
             if len(draft) >= SLICE_POINTS:
-                yield draft.settle(last)
+                yield settled_at(draft, last)
         # What is left holds a cell of another type than its column: it comes row by row.
-        rows = con.execute(_ROWS, (run, last))
+        rows = con.execute(*behind())
         while few := rows.fetchmany(_FETCH):
             last = few[-1][5]
             _add_rows(draft, few, log.source)
             if len(draft) >= SLICE_POINTS:
-                yield draft.settle(last)
-        yield draft.settle(last)
+                yield settled_at(draft, last)
+        yield settled_at(draft, last)
 
 
 def _add_batch(draft: Draft, batch: pa.RecordBatch, source: str) -> None:
     """Append rows of the table metrics by whole columns; where cells are missing, one by one."""
-    if any(column.null_count for column in batch.columns):
+    step = None if batch["step"].null_count else np.from_dlpack(batch["step"])
+    fits = step is not None and bool(((step > -STEP_LIMIT) & (step < STEP_LIMIT)).all())
+    if not fits or any(column.null_count for column in batch.columns):
         _add_rows(draft, list(zip(*(column.to_pylist() for column in batch.columns), strict=True)), source)
         return
     keys = batch["key"].dictionary_encode()
-    numeric = [np.from_dlpack(batch[name]) for name in ("value", "timestamp", "step", "is_nan", "rowid")]
+    numeric = [np.from_dlpack(batch[name]) for name in ("value", "timestamp", "step", "is_nan", "row")]
     _add_columns(draft, keys.dictionary.to_pylist(), [np.from_dlpack(keys.indices), *numeric], source)
 
 
@@ -149,11 +158,13 @@ def _add_rows(draft: Draft, rows: list[tuple], source: str) -> None:
     """Append sound rows of the table metrics; each of the others is an issue."""
     sound = []
     for row in rows:
-        if _is_sound(row):
-            sound.append(row)
+        step, is_nan = whole_step(row[3]), _flag(row[4])
+        if step is None or is_nan is None or not _is_sound(row):
+            value = float(row[1]) if isinstance(row[1], int) else row[1]  # as Arrow gives it
+            shown = str((cell_text(row[0]), value, *row[2:5]))
+            draft.issue((source, row[5]), _ROW_FAULT, shown, 1)
         else:
-            shown = str((text_of(row[0] or b""), *row[1:5]))
-            draft.issue((source, row[5]), "a row of the table metrics holds no number, step or time", shown, 1)
+            sound.append((*row[:3], step, is_nan, row[5]))
     if sound:
         names, *numeric = zip(*sound, strict=True)
         codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
@@ -178,8 +189,14 @@ def _add_columns(draft: Draft, names: list[bytes], columns: list[np.ndarray], so
 
 
 def _is_sound(row: tuple) -> bool:
-    fits = all(type(cell) in kinds for cell, kinds in zip(row, _COLUMN_TYPES, strict=False))
-    return fits and -(2**63) <= row[3] < 2**63
+    return all(type(cell) in kinds for cell, kinds in zip(row, _COLUMN_TYPES, strict=False))
+
+
+def _flag(cell: object) -> int | None:
+    """Return a flag as 0 or 1, whatever type a store gave it; None for what is none."""
+    if cell is None or isinstance(cell, int | float):
+        return int(bool(cell))
+    return _FLAGS.get(cell.strip().lower()) if isinstance(cell, str) else None
 
 
 def _run_folders(path: Path) -> list[Path]:
@@ -207,7 +224,10 @@ def _scan_folder(log: LogFile) -> Iterator[Draft]:
     config = {p.name: p.read_text("utf-8", "replace") for p in sorted(params.glob("*")) if p.is_file()}
     draft.metadata.update(metadata.from_config(config))
     rows = [
-        row for file in sorted((folder / "metrics").rglob("*")) if file.is_file() for row in _rows(draft, file, folder)
+        row
+        for file in sorted((folder / "metrics").rglob("*"))
+        if file.is_file()
+        for row in _writes(draft, file, folder)
     ]
     for time, name, step, value, raw, place in sorted(rows, key=lambda row: row[0]):
         axis = SYSTEM_AXIS if name.startswith("system/") else DEFAULT_STEP_AXIS
@@ -215,7 +235,7 @@ def _scan_folder(log: LogFile) -> Iterator[Draft]:
     yield draft
 
 
-def _rows(draft: Draft, file: Path, folder: Path) -> list[tuple]:
+def _writes(draft: Draft, file: Path, folder: Path) -> list[tuple]:
     """Return the writes of one metric: time, name, step, value, raw text, place."""
     name = file.relative_to(folder / "metrics").as_posix()
     source = file.relative_to(folder).as_posix()

@@ -13,7 +13,7 @@ from pipelines.ingest.console import plain_text
 from pipelines.ingest.dict_text import is_container, items
 from pipelines.ingest.draft import Draft, LogFile
 from pipelines.ingest.sources import Line, find_in_text, read_lines
-from pipelines.ingest.text_number import whole_step
+from pipelines.ingest.text_number import STEP_FAULT, whole_step
 from warehouse.contract import DEFAULT_STEP_AXIS
 
 NAME = "slime"
@@ -51,7 +51,7 @@ def add_items(draft: Draft, text: str, step: int | None, axis: str, place: tuple
         if not name:
             draft.issue(place, "the printed dictionary ends or breaks off here", written)
         elif step is None:
-            draft.issue(place, "the step does not fit 64 bits", written, 1)
+            draft.issue(place, f"the step {STEP_FAULT}", written, 1)
         elif number is not None:
             draft.add(name, step, number.value, number.raw, place, axis=axis)
         elif not is_container(written):

@@ -110,6 +110,20 @@ def head(path: Path, size: int = HEAD_BYTES) -> bytes:
     return out
 
 
+def first_lines(path: Path, count: int = 20) -> list[bytes]:
+    """Return the first lines of a text file, however long they are; the last one may end with the look, not the line.
+
+    Nothing of a file that is no text, and no more than a window of any.
+    """
+    if not looks_like_text(beginning := head(path)):
+        return []
+    size = HEAD_BYTES
+    while len(beginning) == size < WINDOW_BYTES and beginning.count(b"\n") < count:
+        size *= 4
+        beginning = head(path, size)
+    return beginning.split(b"\n")[:count]
+
+
 def pieces(path: Path, size: int = 1 << 20, overlap: int = 4096) -> Iterator[bytes]:
     """Yield a file piece by piece, each behind the end of the one before; a damaged file ends early."""
     carry = b""
@@ -228,15 +242,15 @@ def json_document(path: Path, remedy: str) -> tuple[Any, str]:
     """
     try:
         with open_log(path) as file:
-            text = text_of(file.read())
+            text = file.read().decode("utf-8", "replace")
         return json.loads(text), text
     except (ValueError, EOFError, RecursionError) as error:
         raise LogError(f"{path}: the file is no whole JSON document ({error}); {remedy}") from None
 
 
 def text_of(body: bytes) -> str:
-    """Decode bytes of a text log; bytes that are no UTF-8 become the replacement character."""
-    return body.decode("utf-8", "replace")
+    r"""Decode bytes of a log; those that are no UTF-8 become escapes like `\xff`, so that two names stay two."""
+    return body.decode("utf-8", "backslashreplace")
 
 
 def looks_like_text(data: bytes) -> bool:

@@ -15,7 +15,7 @@ from pipelines.ingest.leveldb_log import FILE_HEADER, records
 from pipelines.ingest.protowire import WireError, as_bytes, as_int, double, fields, signed
 from pipelines.ingest.record_log import read_records
 from pipelines.ingest.sources import head
-from pipelines.ingest.text_number import from_json
+from pipelines.ingest.text_number import STEP_FAULT, from_json, whole_step
 
 NAME = "swanlab"
 
@@ -58,7 +58,7 @@ def scan(log: LogFile) -> Iterator[Draft]:
 def _start(path: Path) -> tuple[str, float]:
     """Return the name of the experiment that a log says it belongs to, and when the session began."""
     try:
-        for record in records(head(path, 1 << 15)[FILE_HEADER:]).records:
+        for record in records(head(path, 1 << 20)[FILE_HEADER:]).records:
             for number, _, content in fields(record.payload or b""):
                 if number == _START:
                     start = {n: c for n, _, c in fields(as_bytes(content))}
@@ -91,6 +91,9 @@ def _scan_scalar(draft: Draft, data: bytes, place: tuple[str, int]) -> None:
             value = next((double(c) for n, _, c in fields(as_bytes(content)) if n == 1), 0.0)
     number_of = from_json(value)
     assert number_of is not None, "a double is a number"
+    if whole_step(step) is None:
+        draft.issue(place, f"the step {step} {STEP_FAULT}", name, 1)
+        return
     draft.add(name, step, value, number_of.raw, place, wall_time=wall_time)
 
 

@@ -20,8 +20,9 @@ import pyarrow.parquet as pq
 from pipelines.ingest.base import LogError
 from pipelines.ingest.draft import SLICE_POINTS, Draft, LogFile
 from pipelines.ingest.redaction import outline
-from pipelines.ingest.sources import Line, head, lines_before, looks_like_text, read_lines, text_of
-from pipelines.ingest.text_number import Number, from_json, from_text, whole_step
+from pipelines.ingest.sources import Line, first_lines, head, lines_before, looks_like_text, read_lines, text_of
+from pipelines.ingest.text_number import STEP_FAULT, from_json, from_text, whole_step
+from pipelines.ingest.wall_time import EARLIEST_TIME, time_of
 from warehouse.contract import DEFAULT_STEP_AXIS
 
 NAME = "table"
@@ -41,7 +42,6 @@ TIME_NAMES = ("wall_time", "wall time", "timestamp", "_timestamp")
 AXIS_NAMES = ("axis", "step_axis")
 RUN_NAMES = ("run", "run_name", "run_id")
 VALUE_NAMES = ("value",)
-_EARLIEST_TIME = 1e8
 _PARQUET_MAGIC = b"PAR1"
 _SNIFF_ROWS = 20
 
@@ -71,17 +71,20 @@ def sniff(path: Path) -> bool:
     """Tell whether the file is Parquet, or text whose first rows are a table of numbers."""
     if not path.is_file():
         return False
-    beginning = head(path)
+    beginning = head(path, 4096)
     if beginning[:4] == _PARQUET_MAGIC:
         return True
     if not looks_like_text(beginning):
         return False
-    rows = [text_of(row) for row in beginning.split(b"\n")[: _SNIFF_ROWS + 1]]
+    rows = [text_of(row) for row in first_lines(path, _SNIFF_ROWS + 1)]
     rows = [row.rstrip("\r") for row in rows if row.strip() and not row.startswith("#")]
     if not rows:
         return False
     separator = _separator(rows[0])
-    cells = [_split(row, separator) for row in rows[:_SNIFF_ROWS]]
+    try:
+        cells = [_split(row, separator) for row in rows[:_SNIFF_ROWS]]
+    except csv.Error:
+        return False
     if len(cells[0]) < 2:
         return False
     if _is_header(cells[0]):
@@ -207,33 +210,20 @@ def _add_row(draft: Draft, layout: Layout, cells: Sequence[Any], place: tuple[st
     step = whole_step(cells[layout.step])
     if step is None:
         if values:
-            draft.issue(
-                place, f"the step {outline(str(cells[layout.step])[:40])!r} is no whole number", "", len(values)
-            )
+            draft.issue(place, f"the step {outline(str(cells[layout.step])[:40])!r} {STEP_FAULT}", "", len(values))
         return
     if layout.run is not None and cells[layout.run] is not None:
         runs.add(str(cells[layout.run]))
     axis = DEFAULT_STEP_AXIS if layout.axis is None else str(cells[layout.axis] or DEFAULT_STEP_AXIS)
-    wall_time = None if layout.time is None else _time(cells[layout.time])
+    wall_time = None if layout.time is None else time_of(cells[layout.time], EARLIEST_TIME)
     for at, column in values:
         name = column if layout.metric is None else str(cells[layout.metric] or "")
-        number = _number(cells[at])
+        number = from_json(cells[at])
         if number is None or not name:
             reason = f"the value of {name} is no number" if name else "the row names no metric"
             draft.issue(place, reason, str(cells[at]), 1)
             continue
         draft.add(name, step, number.value, number.raw, place, axis=axis, wall_time=wall_time)
-
-
-def _number(cell: Any) -> Number | None:
-    return from_text(cell) if isinstance(cell, str) else from_json(cell)
-
-
-def _time(cell: Any) -> float | None:
-    number = _number(cell)
-    if number is None or number.value is None or not number.value > _EARLIEST_TIME:
-        return None
-    return number.value
 
 
 def _one_run(path: Path, runs: set[str]) -> None:

@@ -28,8 +28,8 @@ from pipelines.ingest.protowire import (
     signed,
     varint,
 )
-from pipelines.ingest.sources import Window, head, settled, windows
-from pipelines.ingest.text_number import from_json, json_token
+from pipelines.ingest.sources import Window, head, settled, text_of, windows
+from pipelines.ingest.text_number import STEP_FAULT, from_json, json_token, whole_step
 from pipelines.ingest.tfrecord import HEADER_SIZE, Damage, Frames, frames, has_header
 
 NAME = "tensorboard"
@@ -102,7 +102,7 @@ def _scan_window(draft: Draft, window: Window, found: Frames, source: str, scala
     data, offset, size = window.data, found.offset, found.size
     begin = offset + HEADER_SIZE
     scalars = decode(data, begin, size)
-    codes = np.array([draft.code(tag.decode("utf-8", "replace")) for tag in scalars.tags], dtype=np.int32)
+    codes = np.array([draft.code(text_of(tag)) for tag in scalars.tags], dtype=np.int32)
     done = 0
     for other in (*np.flatnonzero(~scalars.plain).tolist(), len(offset)):
         if other > done:
@@ -175,8 +175,10 @@ def _scan_value(
             scalar_tags[tag] = _plugin(as_bytes(content)) in (b"scalars", b"")
     if value is None and tensor is not None and scalar_tags.get(tag, False):
         value = _rank0(tensor)
-    if value is not None:
-        draft.add(tag.decode("utf-8", "replace"), step, value, from_json(value).raw, place, wall_time=wall_time)  # type: ignore[union-attr]
+    if value is not None and whole_step(step) is None:
+        draft.issue(place, f"the step {step} {STEP_FAULT}", text_of(tag), 1)
+    elif value is not None:
+        draft.add(text_of(tag), step, value, from_json(value).raw, place, wall_time=wall_time)  # type: ignore[union-attr]
 
 
 def _plugin(metadata: bytes) -> bytes:

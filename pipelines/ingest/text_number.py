@@ -12,6 +12,13 @@ from typing import Any, NamedTuple
 EXACT_INTEGER_LIMIT = 2**53
 """Integers beyond this are rounded by a double."""
 
+STEP_LIMIT = EXACT_INTEGER_LIMIT
+"""No step is as far from zero as this: differences, sums and doubles of two of them can all be had."""
+
+STEP_FAULT = f"is no whole number between -{STEP_LIMIT} and {STEP_LIMIT}"
+
+_MOST_RAW = 80
+
 _NON_FINITE = {
     "nan": float("nan"),
     "+nan": float("nan"),
@@ -24,7 +31,7 @@ _NON_FINITE = {
     "-infinity": float("-inf"),
 }
 _TOKENS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _WRAPPED = re.compile(r"(?:np|numpy|torch)?\.?(?:float\d+|int\d+|uint\d+|bool_?|tensor)\(([^,()]*)(?:,[^()]*)?\)")
 _WORDS = {"true": 1.0, "false": 0.0}
 _NOTHING = {"null", "none"}
@@ -63,9 +70,19 @@ def from_text(text: str) -> Number | None:
 
 def _finite(core: str, text: str) -> Number:
     value = float(core)
-    overflown = value in (float("inf"), float("-inf"))
-    rounded = abs(value) >= EXACT_INTEGER_LIMIT and core.lstrip("+-").isdigit() and int(core) != int(value)
-    return Number(value, text if overflown or rounded else None)
+    if not _is_finite(value):
+        return Number(value, text[:_MOST_RAW])
+    whole = _whole(core) if abs(value) >= EXACT_INTEGER_LIMIT else None
+    return Number(value, text[:_MOST_RAW] if whole is not None and whole != int(value) else None)
+
+
+def _whole(core: str) -> int | None:
+    """Return the integer that the digits of a finite double spell; None where it is not spelt with digits alone."""
+    digits = core.lstrip("+-")
+    if not digits.isdigit():
+        return None
+    # Python refuses integers of some thousand digits, leading zeros included.
+    return int(digits.lstrip("0") or "0") * (-1 if core.startswith("-") else 1)
 
 
 def from_json(value: Any) -> Number | None:
@@ -133,8 +150,16 @@ def _from_int(value: int) -> Number:
     try:
         double = float(value)
     except OverflowError:
-        return Number(float("inf") if value > 0 else float("-inf"), str(value)[:80])
+        return Number(float("inf") if value > 0 else float("-inf"), str(value)[:_MOST_RAW])
     return Number(double, None if abs(value) < EXACT_INTEGER_LIMIT or int(double) == value else str(value))
+
+
+def written(value: Any) -> str:
+    """Return a decoded value as text, for a message; nothing where it is nested more deeply than Python can print."""
+    try:
+        return str(value)
+    except (RecursionError, ValueError):
+        return ""
 
 
 def _is_finite(value: float) -> bool:
@@ -149,16 +174,12 @@ def json_token(value: float) -> str:
 
 
 def whole_step(value: Any) -> int | None:
-    """Return a step as an integer, or None where it is no whole number of 64 bits."""
-    if isinstance(value, bool) or value is None:
-        return None
+    """Return a step as an integer, or None where it is no whole number within `STEP_LIMIT`."""
     if isinstance(value, str):
         number = from_text(value)
-        if number is None or number.value is None:
-            return None
-        value = int(value) if value.strip().lstrip("+-").isdigit() else number.value
-    if isinstance(value, float):
-        if not _is_finite(value) or not value.is_integer():
-            return None
-        value = int(value)
-    return value if isinstance(value, int) and -(2**63) <= value < 2**63 else None
+        value = None if number is None or isinstance(number.raw, str) else number.value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if not -STEP_LIMIT < value < STEP_LIMIT or value != int(value):
+        return None
+    return int(value)

@@ -9,13 +9,14 @@ import sqlite3
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from pipelines.ingest import metadata
 from pipelines.ingest.draft import SLICE_POINTS, Draft, LogFile
-from pipelines.ingest.sqlite_store import choose, columns, connect
-from pipelines.ingest.text_number import whole_step
+from pipelines.ingest.sqlite_store import cell_text, choose, columns, connect, digest, row_number, settled_at
+from pipelines.ingest.text_number import STEP_FAULT, whole_step
 from pipelines.ingest.verl_jsonl import scan_row
 
 NAME = "trackio"
@@ -38,29 +39,31 @@ def scan(log: LogFile) -> Iterator[Draft]:
         if key in columns(log.path, "configs"):
             for (content,) in con.execute(f"select config from configs where {key} = ?", (run,)):
                 draft.metadata.update(_config(content))
-        last = log.since.offset
-        query = f"select rowid, timestamp, step, metrics from metrics where {key} = ? and rowid > ? order by rowid"
-        for row, timestamp, step, content in con.execute(query, (run, last)):
+        last = log.since.offset or None  # None: nothing was read, and there may be rows with numbers below 1
+        behind = (run,) if last is None else (run, last)
+        for row, timestamp, step, content in con.execute(_rows(log, key, "" if last is None else ">"), behind):
             last = row
             _scan_row(draft, (log.source, row), timestamp, step, content)
             if len(draft) >= SLICE_POINTS:
-                yield draft.settle(last)
-        yield draft.settle(last)
+                yield settled_at(draft, last)
+        yield settled_at(draft, last)
 
 
 def proof(log: LogFile) -> str:
     """Return what the rows before the mark are recognised by: trackio only adds rows, and never uses an id again."""
     with connect(log.path) as con:
         key, run = _chosen(con, log)
-        sums = con.execute(
-            "select count(*), sum(rowid), sum(step & 4294967295), sum(length(metrics)), min(timestamp), max(timestamp) "
-            f"from metrics where {key} = ? and rowid <= ?",
-            (run, log.since.offset),
-        ).fetchone()
-    return repr(sums)
+    return digest(log.path, _rows(log, key, "<="), run, log.since.offset)
 
 
-def _chosen(con: sqlite3.Connection, log: LogFile) -> tuple[str, str]:
+def _rows(log: LogFile, key: str, side: str) -> str:
+    """Return the query for the rows of a run in the order of writing, on one side of a row number."""
+    row = row_number(log.path, "metrics")
+    bound = f"and {row} {side} ?" if side else ""
+    return f"select {row} as row, timestamp, step, metrics from metrics where {key} = ? {bound} order by {row}"
+
+
+def _chosen(con: sqlite3.Connection, log: LogFile) -> tuple[str, Any]:
     """Return the column that identifies a run, and the run to read."""
     key = "run_id" if "run_id" in columns(log.path, "metrics") else "run_name"
     runs = dict(con.execute(f"select distinct {key}, run_name from metrics").fetchall())
@@ -71,10 +74,10 @@ def _scan_row(draft: Draft, place: tuple[str, int], timestamp: object, step: obj
     try:
         metrics = orjson.loads(content)
     except ValueError:
-        draft.issue(place, "the row holds no JSON", str(content))
+        draft.issue(place, "the row holds no JSON", cell_text(content))
         return
     if not isinstance(metrics, dict) or whole_step(step) is None:
-        draft.issue(place, "the row holds no object of metrics, or its step is no whole number", str(content))
+        draft.issue(place, f"the row holds no object of metrics, or its step {STEP_FAULT}", cell_text(content))
         return
     row = {"step": step, "data": metrics}
     if isinstance(timestamp, str) and (seconds := _seconds(timestamp)) is not None:
@@ -85,9 +88,9 @@ def _scan_row(draft: Draft, place: tuple[str, int], timestamp: object, step: obj
 def _seconds(timestamp: str) -> float | None:
     try:
         moment = datetime.fromisoformat(timestamp)
-    except ValueError:
+        return moment.timestamp() if moment.tzinfo else None
+    except (ValueError, OverflowError):
         return None
-    return moment.timestamp() if moment.tzinfo else None
 
 
 def _config(content: bytes | str) -> dict[str, str]:

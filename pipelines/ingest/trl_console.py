@@ -20,7 +20,7 @@ NAME = "trl_console"
 ROW_AXIS = "log_row"
 
 _START = re.compile(rb"(?:^|[\r\s])(\{'(?:loss|eval_loss|reward|grad_norm|num_tokens|train_runtime)': )", re.MULTILINE)
-_PROGRESS = re.compile(rb"(?<!\d)(\d+)/(\d+) \[")
+_PROGRESS = re.compile(rb"(?<!\d)(\d{1,15})/(\d{1,15}) \[")
 _QUOTED = re.compile(r"'[^']+': '-?[\d.e+-]+'")
 
 

@@ -22,8 +22,9 @@ import orjson
 
 from pipelines.ingest.draft import Draft, LogFile
 from pipelines.ingest.redaction import outline
-from pipelines.ingest.sources import Line, head, read_lines, text_of
-from pipelines.ingest.text_number import from_json, plain_values, whole_step
+from pipelines.ingest.sources import Line, first_lines, read_lines, text_of
+from pipelines.ingest.text_number import STEP_FAULT, from_json, plain_values, whole_step, written
+from pipelines.ingest.wall_time import EARLIEST_TIME, time_of
 from warehouse.contract import DEFAULT_STEP_AXIS
 
 NAME = "jsonl"
@@ -36,17 +37,16 @@ _MINI_BATCH = re.compile(r"train_metrics/worker_\d+/(?!step_avg_)")
 _KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:\s*(?!\s*[{\[])')
 _BARE = re.compile(rb"([:,\[]\s*)(-?Infinity|NaN)(?=\s*[,}\]])")
 _NO_METRIC_KEYS = frozenset((*STEP_KEYS, *TIME_KEYS))
-_EARLIEST_TIME = 1e8  # seconds since 1970: a smaller number is a duration
 
 
 def sniff(path: Path) -> bool:
     """Tell whether one of the first lines is a JSON object with a step."""
-    for line in head(path).split(b"\n")[:20]:
+    for line in first_lines(path):
         if line.lstrip()[:1] != b"{":
             continue
         try:
             row = _decode(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(row, dict) and _step_key(row) is not None:
             return True
@@ -127,10 +127,8 @@ def scan_row(
     metrics = _metrics(row)
     step = whole_step(row[key]) if key is not None else None
     if step is None:
-        reason = (
-            "the row has no step" if key is None else f"the step {outline(str(row[key])[:40])!r} is no whole number"
-        )
-        draft.issue(place, reason, str(row), sum(1 for _ in _scalars(metrics)))
+        reason = "the row has no step" if key is None else f"the step {outline(written(row[key])[:40])!r} {STEP_FAULT}"
+        draft.issue(place, reason, written(row), sum(1 for _ in _scalars(metrics)))
         return
     wall_time = _wall_time(row)
     if layouts is not None and (values := plain_values(metrics)) is not None:
@@ -175,9 +173,8 @@ def _metrics(row: dict[str, Any]) -> dict[str, Any]:
 
 def _wall_time(row: Mapping[str, Any]) -> float | None:
     for key in TIME_KEYS:
-        value = row.get(key)
-        if isinstance(value, int | float) and value > _EARLIEST_TIME:
-            return float(value) / (1000.0 if value > _EARLIEST_TIME * 1000 else 1.0)
+        if (time := time_of(row.get(key), EARLIEST_TIME)) is not None:
+            return time
     return None
 
 
@@ -187,10 +184,15 @@ def _axis(names: tuple[str, ...]) -> str:
     return DEFAULT_STEP_AXIS
 
 
-def _scalars(metrics: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float | None, str | None]]:
-    for key, value in metrics.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, dict):
-            yield from _scalars(value, f"{name}/")
+def _scalars(metrics: Mapping[str, Any]) -> Iterator[tuple[str, float | None, str | None]]:
+    # No recursion: how deep a log nests its objects is not for Python's stack to say.
+    open_objects = [("", iter(metrics.items()))]
+    while open_objects:
+        prefix, entries = open_objects[-1]
+        key, value = next(entries, (None, None))
+        if key is None:
+            open_objects.pop()
+        elif isinstance(value, dict):
+            open_objects.append((f"{prefix}{key}/", iter(value.items())))
         elif (number := from_json(value)) is not None:
-            yield name, number.value, number.raw
+            yield f"{prefix}{key}", number.value, number.raw

@@ -28,7 +28,8 @@ from pipelines.ingest.leveldb_log import record_at
 from pipelines.ingest.protowire import as_bytes, as_int, fields, signed
 from pipelines.ingest.record_log import read_records
 from pipelines.ingest.sources import head
-from pipelines.ingest.text_number import from_json, from_text, plain_values, whole_step
+from pipelines.ingest.text_number import STEP_FAULT, from_json, from_text, plain_values, whole_step
+from pipelines.ingest.wall_time import time_of
 from warehouse.contract import DEFAULT_STEP_AXIS
 
 NAME = "wandb"
@@ -230,12 +231,12 @@ def _scan_history(draft: Draft, data: bytes, place: tuple[str, int], steps_by: M
     row = _row(data)
     step = whole_step(row.get("_step"))
     if step is None:
-        step = next((signed(as_int(c)) for n, _, v in fields(data) if n == 2 for _, _, c in fields(as_bytes(v))), None)
+        found = (signed(as_int(c)) for n, _, v in fields(data) if n == 2 for _, _, c in fields(as_bytes(v)))
+        step = whole_step(next(found, None))
     if step is None:
-        draft.issue(place, "a history record has no step", "", len(row))
+        draft.issue(place, f"a history record has no step, or it {STEP_FAULT}", "", len(row))
         return
-    time = row.get("_timestamp")
-    wall_time = float(time) if isinstance(time, int | float) else None
+    wall_time = time_of(row.get("_timestamp"))
     if not steps_by and (values := plain_values(row, _NO_METRICS)) is not None:
         codes = array("i", [draft.code(name) for name in row if name not in _NO_METRICS])
         draft.add_row(codes, values, step, place, DEFAULT_STEP_AXIS, wall_time)
