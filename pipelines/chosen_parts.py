@@ -73,12 +73,12 @@ def choose_parts(
 def _scan(folder: Path, parts: Sequence[str]) -> pl.LazyFrame:
     if not parts:
         return pl.DataFrame(POINT_SCHEMA.empty_table()).lazy()
-    return pl.scan_parquet([folder / part for part in parts])
+    return pl.scan_parquet([folder / part for part in parts], glob=False)
 
 
 def _taken_of(folder: Path, part: str, metrics: set[str]) -> str:
     """Return the name of a part with those metrics of a part alone; it may be the part itself."""
-    names = pl.scan_parquet(folder / part).select("metric_name").unique().collect()["metric_name"]
+    names = pl.scan_parquet(folder / part, glob=False).select("metric_name").unique().collect()["metric_name"]
     unwanted = [name for name in names if name not in metrics]
     if not unwanted:
         return part

@@ -10,8 +10,9 @@ from itertools import islice
 from pathlib import Path
 
 from pipelines.ingest import huggingface, tensorboard, wandb
-from pipelines.ingest.base import LogError
+from pipelines.ingest.base import ClosedLogError, LogError
 from pipelines.ingest.registry import SIDECARS, detect
+from pipelines.intake import sentence
 from pipelines.manifest import MANIFEST_NAME, Manifest, ManifestError, RunEntry, infer_manifest, read_manifest
 from warehouse.settings import expanded
 
@@ -83,15 +84,15 @@ def find_manifests(landing: Path) -> Found:
     notes: list[str] = []
     if not landing.is_dir():
         return Found()
-    folders = sorted(p for p in landing.iterdir() if p.is_dir() and not p.name.startswith("."))
+    try:
+        folders = sorted(p for p in landing.iterdir() if p.is_dir() and not p.name.startswith("."))
+    except OSError as error:
+        return Found(failures=(Failure(landing.name, "", sentence(error, str(landing))),))
     for folder in [*folders, landing]:
         try:
             manifest, passed_over = _manifest_of(folder, is_root=folder == landing)
-        except ManifestError as error:
-            failures.append(Failure(folder.name, "", str(error)))
-            continue
-        except OSError as error:
-            failures.append(Failure(folder.name, "", f"{folder}: can't be read ({error.strerror or error})."))
+        except Exception as error:  # other migrations go on
+            failures.append(Failure(folder.name, "", sentence(error, str(folder))))
             continue
         notes += passed_over
         if manifest is None:
@@ -139,10 +140,12 @@ def members_of(folder: Path, *, files_only: bool = False) -> Members:
         try:
             readers.add(detect(path).NAME)
         except (LogError, OSError) as error:
-            if _could_be_log(path):
-                name = run_name(path)
-                unread[path.name if name in unread else name] = _sentence(path, error)
-            continue
+            could_be_log = _could_be_log(path)
+            if not (could_be_log and isinstance(error, ClosedLogError)):  # taking that in says why it can't be opened
+                if could_be_log:
+                    name = run_name(path)
+                    unread[path.name if name in unread else name] = _sentence(path, error)
+                continue
         name = run_name(path)
         if name in logs:
             raise ManifestError(
@@ -161,12 +164,18 @@ def resolve_log(manifest: Manifest, entry: RunEntry) -> list[Path]:
     Raises:
         ManifestError: If there is none.
     """
-    pattern = expanded(Path(entry.log))
-    path = pattern if pattern.is_absolute() else manifest.folder / pattern
-    if path.exists():
-        return [path]
-    root = Path(path.anchor) if path.is_absolute() else Path()
-    found = sorted(root.glob(str(path.relative_to(root)))) if any(c in entry.log for c in "*?[") else []
+    try:
+        pattern = expanded(Path(entry.log))
+        path = pattern if pattern.is_absolute() else manifest.folder / pattern
+        if path.exists():
+            return [path]
+        root = Path(path.anchor) if path.is_absolute() else Path()
+        found = sorted(root.glob(str(path.relative_to(root)))) if any(c in entry.log for c in "*?[") else []
+    except (RuntimeError, ValueError, re.error) as error:
+        raise ManifestError(
+            f"{manifest.folder / MANIFEST_NAME}: run {entry.name} names the log {entry.log!r}, which is no path and no "
+            f"pattern ({error}); give a path or glob relative to the manifest."
+        ) from None
     if not found:
         raise ManifestError(
             f"{manifest.folder / MANIFEST_NAME}: run {entry.name} names the log {entry.log}, but there is no such "

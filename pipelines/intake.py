@@ -5,6 +5,7 @@ a pass leaves belongs to `parts`, what a log holds to `pipelines.ingest`.
 """
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from pipelines.ingest.base import LogError
 from pipelines.ingest.draft import CannotResumeError
 from pipelines.ingest.reading import Facts, Progress, Reading, Unit, joined, resumable
 from pipelines.ingest.registry import Source, facts_beside, log_files, no_point, sources_of
-from pipelines.manifest import RunEntry
+from pipelines.manifest import ManifestError, RunEntry
 from pipelines.parts import Parts, Stored
 from warehouse import lake as lake_files
 from warehouse.contract import LOG_PRECISIONS
@@ -108,7 +109,7 @@ def hash_of(files: Fingerprints, columns: Sequence[str] = ()) -> str:
     """Return the SHA-256 over names and bytes of the files of a log."""
     digest = hashlib.sha256("\x1f".join(columns).encode())
     for file, (_, content) in files.items():
-        digest.update(file.name.encode() + b"\0" + bytes.fromhex(content))
+        digest.update(os.fsencode(file.name) + b"\0" + bytes.fromhex(content))
     return digest.hexdigest()
 
 
@@ -118,11 +119,38 @@ def content_hash(paths: Iterable[Path], columns: Sequence[str] = ()) -> str:
 
 
 def take_in(job: Job, lake: Path) -> Outcome:
-    """Read the run and write it to the lake; what the lake held of it before stays as it is."""
+    """Read the run and write it to the lake; what the lake held of it before stays as it is.
+
+    Whatever is wrong with a run is told in its outcome: the others have to go on.
+    """
     try:
-        return _take_in(job, lake)
-    except (LogError, OSError) as error:
-        return Outcome(job.entry.name, error=str(error))
+        before = lake_files.left_to_go_on(lake, job.migration, job.entry.name, job.known_hash) if job.known_hash else {}
+        try:
+            return _take_in(job, lake, before)
+        except LogError:
+            raise
+        except Exception:
+            if not before:
+                raise
+            # What an earlier pass left may be damaged, or of another version: the log itself is still there.
+            return _take_in(job, lake, {})
+    except Exception as error:
+        return Outcome(job.entry.name, error=sentence(error, f"{job.paths[0]}: run {job.entry.name}"))
+
+
+def sentence(error: Exception, subject: str) -> str:
+    """Return why something failed as one sentence that every terminal can show.
+
+    Args:
+        error: What was raised.
+        subject: The file, and what is wanted of it.
+    """
+    text = str(error)
+    if isinstance(error, OSError):
+        text = f"{subject}: {error.strerror or error} ({error.filename}); make it accessible, or move it away"
+    elif not isinstance(error, LogError | ManifestError | lake_files.LakeError):
+        text = f"{subject}: this can't be read ({type(error).__name__}: {text}); leave it out, and report the fault"
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 @dataclass(frozen=True)
@@ -143,10 +171,9 @@ class _Log:
         return replace(facts, log_precision=facts.log_precision or "float64", framework=self.reading.framework)
 
 
-def _take_in(job: Job, lake: Path) -> Outcome:
+def _take_in(job: Job, lake: Path, before: Mapping[str, Any]) -> Outcome:
     run = job.entry.name
     folder = lake_files.run_folder(lake, job.migration, run)
-    before = _before(job, lake)
     read = [_read(job, source, folder, before.get("logs", {})) for source in sources_of(job.paths)]
     # The most precise one first; of equally precise ones, in the order of the readers.
     logs = sorted(read, key=lambda log: LOG_PRECISIONS.index(log.facts.log_precision))
@@ -182,13 +209,6 @@ def _chosen(logs: Sequence[_Log], folder: Path, before: Mapping[str, Any] | None
     from pipelines.chosen_parts import choose_parts  # polars is not needed for one log
 
     return choose_parts(folder, [(log.log_format, log.facts.log_precision, log.stored.points) for log in logs], before)
-
-
-def _before(job: Job, lake: Path) -> Mapping[str, Any]:
-    """Return what an earlier pass left to go on from."""
-    if not job.known_hash:
-        return {}
-    return lake_files.read_content(lake, job.migration, job.entry.name, job.known_hash).reading or {}
 
 
 def _read(job: Job, source: Source, folder: Path, states: Mapping[str, Any]) -> _Log:

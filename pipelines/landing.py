@@ -12,12 +12,11 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from pipelines.discovery import Failure, resolve_log
-from pipelines.ingest.base import LogError
-from pipelines.intake import Job, Outcome, fingerprints, hash_of, take_in
-from pipelines.manifest import MANIFEST_NAME, Manifest, ManifestError
+from pipelines.intake import Job, Outcome, fingerprints, hash_of, sentence, take_in
+from pipelines.manifest import MANIFEST_NAME, Manifest
 from pipelines.run_facts import TOLD, components_of, conflicts, recipe_of, source_of
 from warehouse import lake as lake_files
-from warehouse.lake import MigrationRecord, RunRecord
+from warehouse.lake import LakeError, MigrationRecord, RunRecord
 
 # Part of the test whether a stored log must be read again: raise it when a reader's result or its state changes.
 READER_VERSION = "3"
@@ -57,13 +56,22 @@ def ingest_migration(manifest: Manifest, lake: Path, report: Callable[[str], Non
         lake: The lake's folder.
         report: Called with the name of each run when it is done.
     """
-    known = {run.name: run for run in (lake_files.read_migration(lake, manifest.migration) or _none(manifest)).runs}
-    jobs, failures = _jobs(manifest, known)
+    try:
+        with lake_files.only_writer(lake, manifest.migration):
+            return _ingest(manifest, lake, report)
+    except Exception as error:  # other migrations go on
+        failure = Failure(manifest.migration, "", sentence(error, f"migration {manifest.migration}"))
+        return IngestResult(manifest.migration, (), (), 0, 0, (failure,), (), False)
+
+
+def _ingest(manifest: Manifest, lake: Path, report: Callable[[str], None] | None) -> IngestResult:
+    known = {run.name: run for run in _stored(manifest, lake)}
+    jobs, failures = _jobs(manifest, known, lake)
     outcomes = list(_read_all([job for job in jobs if job.must_read], lake, report))
     fresh = {o.run: o for o in outcomes}
     failures += [Failure(manifest.migration, o.run, o.error) for o in outcomes if o.error]
     lost = _lost(manifest, known)
-    failures += [Failure(manifest.migration, name, sentence) for name, sentence in lost.items()]
+    failures += [Failure(manifest.migration, name, text) for name, text in lost.items()]
     failed = {f.run for f in failures}
     records = [known[name] for name in lost]  # what was stored stays
     for entry in manifest.runs:
@@ -84,9 +92,9 @@ def ingest_migration(manifest: Manifest, lake: Path, report: Callable[[str], Non
         failures=tuple(failures),
         notes=(
             *_notes(manifest),
-            *(sentence for name, sentence in manifest.unread.items() if name not in lost),
-            *(sentence for record in records for sentence in conflicts(record)),
-            *(sentence for outcome in read for sentence in _late_beginnings(outcome)),
+            *(text for name, text in manifest.unread.items() if name not in lost),
+            *(text for record in records for text in conflicts(record)),
+            *(text for outcome in read for text in _late_beginnings(outcome)),
         ),
         is_changed=is_changed,
     )
@@ -98,23 +106,30 @@ def _lost(manifest: Manifest, known: dict[str, RunRecord]) -> dict[str, str]:
     return {name: text for name, text in manifest.unread.items() if name in known and name not in named}
 
 
-def _none(manifest: Manifest) -> MigrationRecord:
-    return MigrationRecord(manifest.migration, ())
+def _stored(manifest: Manifest, lake: Path) -> tuple[RunRecord, ...]:
+    try:
+        record = lake_files.read_migration(lake, manifest.migration)
+    except LakeError:  # all that can be had is made anew from the logs
+        return ()
+    return record.runs if record else ()
 
 
-def _jobs(manifest: Manifest, known: dict[str, RunRecord]) -> tuple[list[Job], list[Failure]]:
+def _jobs(manifest: Manifest, known: dict[str, RunRecord], lake: Path) -> tuple[list[Job], list[Failure]]:
     jobs: list[Job] = []
     failures: list[Failure] = []
     for entry in manifest.runs:
         try:
             paths = resolve_log(manifest, entry)
             files = fingerprints(paths)
-        except (ManifestError, LogError, OSError) as error:
-            failures.append(Failure(manifest.migration, entry.name, str(error)))
+            digest = hash_of(files, entry.columns)
+        except Exception as error:  # other runs go on
+            message = sentence(error, f"{manifest.folder}: run {entry.name}")
+            failures.append(Failure(manifest.migration, entry.name, message))
             continue
         old = known.get(entry.name)
-        digest = hash_of(files, entry.columns)
         readable = old if old is not None and old.reader_version == READER_VERSION else None
+        if readable and not lake_files.holds(lake, manifest.migration, entry.name, readable.content_hash):
+            readable = None
         job = Job(
             migration=manifest.migration,
             entry=entry,

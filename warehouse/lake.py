@@ -5,14 +5,16 @@
     <migration>/<run>/<name>.parquet    points or issues, sorted within each row group
 
 A log that grew adds parts; the parts before stay. The lake is the ground truth: the warehouse can be rebuilt from it
-alone. Reading logs and loading the star do not belong here.
+alone. Who writes holds the migration's lock. Reading logs and loading the star do not belong here.
 """
 
+import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,19 @@ import pyarrow.parquet as pq
 from warehouse.contract import ISSUE_SCHEMA, POINT_SCHEMA
 
 _MIGRATION_FILE = "migration.json"
+_LOCK_FILE = ".lock"
 _KEPT_VERSIONS = 2
+_PARQUET_MAGIC = b"PAR1"
+
+
+class LakeError(ValueError):
+    """A file of the lake can't be used; the message names it and the remedy."""
+
+    def __init__(self, path: Path, fault: str) -> None:
+        super().__init__(
+            f"{path}: this file of the lake {fault}; run again with the log in landing, from which it is made anew. "
+            "Where the log is gone, delete the migration's folder in the lake."
+        )
 
 
 @dataclass(frozen=True)
@@ -130,8 +144,25 @@ def write_part(folder: Path, *tables: pa.Table) -> str:
     with pq.ParquetWriter(draft, schema, compression="zstd", store_schema=False, **options) as file:
         for table in tables:
             file.write_table(table)
-    draft.replace(folder / name)
+    _put(draft, folder / name)
     return name
+
+
+def _put(draft: Path, target: Path) -> None:
+    """Bring a written file to its place once all of it is on the disk, so that no crash leaves a part of it there."""
+    with draft.open("rb") as file:
+        os.fsync(file.fileno())
+    draft.replace(target)
+
+
+@contextmanager
+def only_writer(lake: Path, migration: str) -> Iterator[None]:
+    """Wait until no other process writes this migration; until the end of the block none does."""
+    folder = lake / migration
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / _LOCK_FILE).open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)  # gone with the process, however it ends
+        yield
 
 
 def read_part(folder: Path, name: str) -> pa.Table:
@@ -151,15 +182,64 @@ def write_content(lake: Path, migration: str, run: str, content_hash: str, conte
 
 
 def read_content(lake: Path, migration: str, run: str, content_hash: str) -> RunContent:
-    """Return which parts hold the content of a run."""
-    return _content_at(_content_path(lake, migration, run, content_hash))
+    """Return which parts hold the content of a run.
+
+    Raises:
+        LakeError: If the list or one of the parts is missing or damaged.
+    """
+    path = _content_path(lake, migration, run, content_hash)
+    content = _content_at(path)
+    _check_parts(path.parent, (*content.points, *content.issues))
+    return content
+
+
+def holds(lake: Path, migration: str, run: str, content_hash: str) -> bool:
+    """Tell whether the lake has the content of a run with all its parts."""
+    try:
+        read_content(lake, migration, run, content_hash)
+    except (LakeError, OSError):
+        return False
+    return True
+
+
+def left_to_go_on(lake: Path, migration: str, run: str, content_hash: str) -> dict[str, Any]:
+    """Return what a pass left for the next one; nothing where that can't be used any more."""
+    path = _content_path(lake, migration, run, content_hash)
+    try:
+        content = _content_at(path)
+        _check_parts(path.parent, _parts_to_go_on(content))
+    except (LakeError, OSError):
+        return {}
+    return content.reading or {}
 
 
 def _content_at(path: Path) -> RunContent:
-    if not path.exists():  # a lake of the time when a run was one file of points and one of issues
-        return RunContent((f"{path.stem}.parquet",), (f"{path.stem}.issues.parquet",))
-    data = json.loads(path.read_text(encoding="utf-8"))
-    return RunContent(tuple(data["points"]), tuple(data["issues"]), data["reading"])
+    before = (f"{path.stem}.parquet", f"{path.stem}.issues.parquet")
+    if not path.exists() and (path.parent / before[0]).exists():
+        # a lake of the time when a run was one file of points and one of issues
+        return RunContent(before[:1], before[1:])
+    try:
+        data = json.loads(path.read_bytes())
+        content = RunContent(tuple(data["points"]), tuple(data["issues"]), data["reading"])
+        _parts_to_go_on(content)
+    except FileNotFoundError:
+        raise LakeError(path, "is missing") from None
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise LakeError(path, f"is damaged ({error})") from None
+    return content
+
+
+def _check_parts(folder: Path, names: Iterable[str]) -> None:
+    for name in names:
+        try:
+            with (folder / name).open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - 8))
+                end = file.read()
+        except FileNotFoundError:
+            raise LakeError(folder / name, "is missing") from None
+        if end[4:] != _PARQUET_MAGIC or int.from_bytes(end[:4], "little") + 12 > size:
+            raise LakeError(folder / name, "is cut off")
 
 
 def write_run(lake: Path, migration: str, run: str, content_hash: str, points: pa.Table, issues: pa.Table) -> None:
@@ -176,8 +256,9 @@ def _content_path(lake: Path, migration: str, run: str, content_hash: str) -> Pa
 def _write_text(target: Path, text: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}.{os.getpid()}")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(target)
+    # Half of a surrogate pair becomes the escape that JSON has for it.
+    draft.write_bytes(text.encode("utf-8", "backslashreplace"))
+    _put(draft, target)
 
 
 def write_migration(lake: Path, record: MigrationRecord) -> bool:
@@ -188,7 +269,8 @@ def write_migration(lake: Path, record: MigrationRecord) -> bool:
     """
     target = lake / record.name / _MIGRATION_FILE
     text = json.dumps(asdict(record), indent=1, sort_keys=True, ensure_ascii=False)
-    if target.exists() and target.read_text(encoding="utf-8") == text:
+    text = text.encode("utf-8", "replace").decode()  # it goes to the star, which has no halves of surrogate pairs
+    if target.exists() and target.read_bytes() == text.encode():
         return False
     _write_text(target, text)
     for run in record.runs:
@@ -203,30 +285,46 @@ def _prune(current: Path) -> None:
         path.unlink(missing_ok=True)
     needed: set[str] = set()
     for path in {current, *current.parent.glob("*.json")}:
-        content = _content_at(path)
+        try:
+            content = _content_at(path)
+        except LakeError:
+            if path == current:  # what it needs is not known: nothing is deleted
+                return
+            continue
         needed.update(content.points, content.issues, _parts_to_go_on(content))
     for path in current.parent.glob("*.parquet"):
         if path.name not in needed:
             path.unlink(missing_ok=True)
 
 
-def _parts_to_go_on(content: RunContent) -> Iterator[str]:
+def _parts_to_go_on(content: RunContent) -> list[str]:
     logs: dict[str, Any] = (content.reading or {}).get("logs", {})
-    for state in logs.values():
-        yield from (*state["points"], *state["issues"])
+    return [name for state in logs.values() for name in (*state["points"], *state["issues"])]
 
 
 def read_migration(lake: Path, name: str) -> MigrationRecord | None:
-    """Return the current state of a migration; None where the lake has none of that name."""
+    """Return the current state of a migration; None where the lake has none of that name.
+
+    Raises:
+        LakeError: If the file is damaged.
+    """
     path = lake / name / _MIGRATION_FILE
     if not path.exists():
         return None
-    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    runs = tuple(
-        RunRecord(**{**run, **{k: tuple(Component(**c) for c in run.get(k, ())) for k in ("components", "found")}})
-        for run in data["runs"]
-    )
-    return MigrationRecord(data["name"], runs)
+    try:
+        data: dict[str, Any] = json.loads(path.read_bytes())
+        return MigrationRecord(data["name"], tuple(_run_record(run) for run in data["runs"]))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise LakeError(path, f"is damaged ({error})") from None
+
+
+def _run_record(data: dict[str, Any]) -> RunRecord:
+    """Return a run from its JSON; what a later version may have added is left out."""
+    names = {known.name for known in fields(RunRecord)}
+    known: dict[str, Any] = {k: v for k, v in data.items() if k in names}
+    for key in ("components", "found"):
+        known[key] = tuple(Component(**c) for c in data.get(key, ()))
+    return RunRecord(**known)
 
 
 def read_migrations(lake: Path) -> Iterator[MigrationRecord]:

@@ -27,6 +27,15 @@ class LogError(Exception):
     """A log can't be read at all; the message names the file, the place, the fault and the remedy."""
 
 
+class ClosedLogError(LogError):
+    """A file or folder is a log or may be one, and can't be opened."""
+
+    @classmethod
+    def of(cls, path: Path, error: OSError) -> "ClosedLogError":
+        """Return the error for a file or folder that the system does not let us open."""
+        return cls(f"{path}: this can't be opened ({error.strerror}); make it readable, or move it away")
+
+
 @dataclass(frozen=True)
 class ParseIssue:
     """A piece of a log that could not be read.

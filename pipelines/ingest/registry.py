@@ -5,6 +5,7 @@ counts: the first reader that knows the content takes it, so formats with a sign
 tables last.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,9 +30,10 @@ from pipelines.ingest import (
     verl_jsonl,
     wandb,
 )
-from pipelines.ingest.base import LogError, ParseIssue, RunLog
+from pipelines.ingest.base import ClosedLogError, LogError, ParseIssue, RunLog
 from pipelines.ingest.points import backdate, sorted_together
 from pipelines.ingest.reading import Reading, Unit
+from pipelines.ingest.sources import text_of
 
 READERS: tuple[ModuleType, ...] = (
     tensorboard,
@@ -177,8 +179,15 @@ def _logs(path: Path) -> list[tuple[ModuleType, Path]]:
     """Return the readers that know what lies at a path, each with what it reads.
 
     Raises:
-        LogError: If there is none.
+        LogError: If there is none, or something can't be opened.
     """
+    try:
+        return _logs_of(path)
+    except PermissionError as error:
+        raise ClosedLogError.of(Path(error.filename or path), error) from None
+
+
+def _logs_of(path: Path) -> list[tuple[ModuleType, Path]]:
     if not path.exists():
         raise LogError(f"{path}: there is no such file or folder")
     if path.is_file():
@@ -223,10 +232,10 @@ def _files(reader: ModuleType, path: Path) -> list[Path]:
 
 def _source(reader: ModuleType, paths: Sequence[Path], one: Path, file: Path) -> str:
     """Return how a file of a log is named: relative to the run's folder."""
-    if not one.is_dir():
-        return _label(reader, Path(file.name))
-    name = _label(reader, file.relative_to(one))
-    return name if len(paths) == 1 else f"{one.name}/{name}"
+    name = _label(reader, file.relative_to(one) if one.is_dir() else Path(file.name))
+    if one.is_dir() and len(paths) > 1:
+        name = f"{one.name}/{name}"
+    return text_of(os.fsencode(name))
 
 
 def _label(reader: ModuleType, file: Path) -> str:

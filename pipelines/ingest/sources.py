@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from pipelines.ingest.base import LogError
+from pipelines.ingest.base import ClosedLogError, LogError
 from pipelines.ingest.draft import Draft, LogFile
 
 HEAD_BYTES = 1 << 16
@@ -97,9 +97,17 @@ def open_log(path: Path) -> Iterator[IO[bytes]]:
 
 
 def head(path: Path, size: int = HEAD_BYTES) -> bytes:
-    """Return the first bytes of a file, decompressed; what can be had of a damaged one."""
+    """Return the first bytes of a file, decompressed; what can be had of a damaged one.
+
+    Raises:
+        ClosedLogError: If the file can't be opened.
+    """
     if not path.is_file():
         return b""
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise ClosedLogError.of(path, error) from None
     out = b""
     try:
         with open_log(path) as file:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.ingest.arrow_columns import numbers, texts
-from pipelines.ingest.base import LogError
+from pipelines.ingest.base import ClosedLogError, LogError
 from pipelines.ingest.draft import Draft
 from pipelines.ingest.sources import head, text_of
 
@@ -48,7 +48,7 @@ def _check_size(path: Path) -> None:
     whole = int.from_bytes(header[28:32], "big") * (1 << 16 if page == 1 else page)
     size = path.stat().st_size
     if size < whole:
-        raise LogError(f"{path}: the store is cut off: {size} of {whole} bytes are there; copy it anew")
+        raise ClosedLogError(f"{path}: the store is cut off: {size} of {whole} bytes are there; copy it anew")
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def connect(path: Path) -> Iterator[sqlite3.Connection]:
             con.text_factory = text_of
             yield con
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise LogError(f"{path}: {_fault(path, str(error))}") from None
+        raise ClosedLogError(f"{path}: {_fault(path, str(error))}") from None
 
 
 def _fault(path: Path, error: str) -> str:
