@@ -77,7 +77,7 @@ def test_a_damaged_lake_heals_from_the_log(damage: str, has_grown: bool, tmp_pat
     grow(tmp_path, 9)
     ingest_migration(manifest(tmp_path), lake)
     DAMAGES[damage](lake)
-    with pytest.raises(LakeError, match="this file of the lake is .*; run again"):
+    with pytest.raises(LakeError, match=r"this file of the lake is .*; run again"):
         loaded(lake)
     if has_grown:
         grow(tmp_path, 13)

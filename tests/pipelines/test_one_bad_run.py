@@ -108,7 +108,7 @@ def test_closed_logs_and_folders_are_told(someone: Path) -> None:
     (landing / "listed/run.jsonl").chmod(0)
     (landing / "closed").chmod(0)
     become_someone()
-    with pytest.raises(ClosedLogError, match="run.jsonl: this can't be opened"):
+    with pytest.raises(ClosedLogError, match=r"run\.jsonl: this can't be opened"):
         read_log(landing / "listed/run.jsonl")
     with pytest.raises(ClosedLogError, match="this can't be opened"):
         read_log(landing / "closed")
