@@ -171,7 +171,7 @@ def resolve_log(manifest: Manifest, entry: RunEntry) -> list[Path]:
             return [path]
         root = Path(path.anchor) if path.is_absolute() else Path()
         found = sorted(root.glob(str(path.relative_to(root)))) if any(c in entry.log for c in "*?[") else []
-    except (RuntimeError, ValueError, re.error) as error:
+    except (FileNotFoundError, ValueError, re.error) as error:
         raise ManifestError(
             f"{manifest.folder / MANIFEST_NAME}: run {entry.name} names the log {entry.log!r}, which is no path and no "
             f"pattern ({error}); give a path or glob relative to the manifest."

@@ -147,7 +147,8 @@ def sentence(error: Exception, subject: str) -> str:
     """
     text = str(error)
     if isinstance(error, OSError):
-        text = f"{subject}: {error.strerror or error} ({error.filename}); make it accessible, or move it away"
+        place = "" if error.filename is None else f" ({error.filename})"
+        text = f"{subject}: {error.strerror or error}{place}; make it accessible, or move it away"
     elif not isinstance(error, LogError | ManifestError | lake_files.LakeError):
         text = f"{subject}: this can't be read ({type(error).__name__}: {text}); leave it out, and report the fault"
     return text.encode("utf-8", "backslashreplace").decode()

@@ -19,7 +19,7 @@ from warehouse import lake as lake_files
 from warehouse.lake import LakeError, MigrationRecord, RunRecord
 
 # Part of the test whether a stored log must be read again: raise it when a reader's result or its state changes.
-READER_VERSION = "3"
+READER_VERSION = "4"
 _PARALLEL_FROM = 64
 
 

@@ -10,10 +10,10 @@ from unittest import mock
 
 import pytest
 
+from pipelines.discovery import find_manifests
 from pipelines.ingest import verl_jsonl
 from pipelines.ingest.base import ClosedLogError
 from pipelines.ingest.registry import read_log
-from pipelines.discovery import find_manifests
 from pipelines.landing import IngestResult, ingest_migration
 from pipelines.manifest import Manifest, RunEntry
 from tests.ingest import encode
