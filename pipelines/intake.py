@@ -64,6 +64,7 @@ class Outcome:
         log_format, log_precision, framework, status, metadata: As in `RunLog`.
         precisions: How precisely each metric is kept, for those kept better than `log_precision` says.
         issue_count, point_count: Of the whole log, whatever was read in this pass.
+        disagreement_count: How often the logs of several trackers differ about a metric, or one lacks points of it.
         late_beginnings: The step axes whose first steps are not in the log, with the lowest step of each.
         error: Why nothing could be read.
     """
@@ -77,6 +78,7 @@ class Outcome:
     metadata: Mapping[str, str] = field(default_factory=dict)
     issue_count: int = 0
     point_count: int = 0
+    disagreement_count: int = 0
     late_beginnings: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
 
@@ -179,17 +181,17 @@ def _take_in(job: Job, lake: Path, before: Mapping[str, Any]) -> Outcome:
     # The most precise one first; of equally precise ones, in the order of the readers.
     logs = sorted(read, key=lambda log: LOG_PRECISIONS.index(log.facts.log_precision))
     issues = tuple(part for log in logs for part in log.stored.issues)
-    used, points, precisions, choice = logs, logs[0].stored.points, {}, None
+    used, points, disagreements, precisions, choice = logs, logs[0].stored.points, (), {}, None
     if len(logs) > 1:
         chosen = _chosen(logs, folder, before.get("choice"))
         used = [log for log in logs if log.log_format in chosen.used]
         points, precisions, choice = chosen.points, chosen.precisions, chosen.state
-        issues += chosen.issues
-    counts = [sum(lake_files.part_rows(folder, name) for name in names) for names in (points, issues)]
-    if counts == [0, 0]:
+        disagreements = chosen.issues
+    counts = [sum(lake_files.part_rows(folder, name) for name in names) for names in (points, issues, disagreements)]
+    if counts[:2] == [0, 0]:
         raise no_point(job.paths, logs[0].log_format)
     states = {log.log_format: log.stored.state for log in logs if log.stored.state is not None}
-    content = RunContent(points, issues, {"logs": states, "choice": choice} if states else None)
+    content = RunContent(points, (*issues, *disagreements), {"logs": states, "choice": choice} if states else None)
     lake_files.write_content(lake, job.migration, run, job.content_hash, content)
     facts = joined([log.facts for log in logs], [log.facts for log in used])
     return Outcome(
@@ -202,6 +204,7 @@ def _take_in(job: Job, lake: Path, before: Mapping[str, Any]) -> Outcome:
         metadata={key: str(value) for key, value in {**facts_beside(job.paths), **facts.metadata}.items()},
         point_count=counts[0],
         issue_count=counts[1],
+        disagreement_count=counts[2],
         late_beginnings=late_beginnings([log.reading.beginnings for log in used]),
     )
 

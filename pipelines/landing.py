@@ -17,6 +17,7 @@ from pipelines.manifest import MANIFEST_NAME, Manifest
 from pipelines.run_facts import TOLD, components_of, conflicts, recipe_of, source_of
 from warehouse import lake as lake_files
 from warehouse.lake import LakeError, MigrationRecord, RunRecord
+from warehouse.wording import counted
 
 # Part of the test whether a stored log must be read again: raise it when a reader's result or its state changes.
 READER_VERSION = "4"
@@ -95,6 +96,7 @@ def _ingest(manifest: Manifest, lake: Path, report: Callable[[str], None] | None
             *(text for name, text in manifest.unread.items() if name not in lost),
             *(text for record in records for text in conflicts(record)),
             *(text for outcome in read for text in _late_beginnings(outcome)),
+            *(_disagreement(manifest, outcome) for outcome in read if outcome.disagreement_count),
         ),
         is_changed=is_changed,
     )
@@ -191,6 +193,14 @@ def _record(manifest: Manifest, job: Job, fresh: Outcome | None, known: RunRecor
         how_paired=manifest.how_paired,
         components=entry.components,
         recipe={**told, **recipe_of({**manifest.recipe, **entry.recipe})},
+    )
+
+
+def _disagreement(manifest: Manifest, outcome: Outcome) -> str:
+    places = counted(outcome.disagreement_count, "place")
+    return (
+        f"{manifest.migration}/{outcome.run}: its logs differ in {places}; `firstdrift query trackers_disagree` "
+        "names the metrics."
     )
 
 

@@ -27,7 +27,13 @@ def load_runs(con: duckdb.DuckDBPyConnection, runs: list[StarRun], changed: set[
         .to_arrow_table()
         .to_pylist()
     }
-    issues = dict(con.execute("select run_id, count(*) from fct_parse_issue group by run_id").fetchall())
+    # A remark about a log as a whole, by which no point was lost, is no piece of it.
+    issues = dict(
+        con.execute(
+            "select run_id, count(*) from fct_parse_issue where source_position <> 0 or lost_points <> 0 "
+            "or lost_points is null group by run_id"
+        ).fetchall()
+    )
     now = con.execute("select now()::timestamp").fetchall()[0][0]
     rows = []
     for run in runs:

@@ -137,11 +137,13 @@ def _notes(log: RunLog, axes: Sequence[AxisSummary]) -> list[str]:
             )
         if axis.attempt > 1:
             notes.append(f"Attempt {axis.attempt} on the axis {axis.step_axis} begins again at step {axis.first_step}.")
+    remarks = [issue for issue in log.issues if issue.source_position == 0 and issue.lost_points == 0]
+    notes += [f"{remark.source_file}: {remark.reason}." for remark in remarks]
     lost = sum(issue.lost_points or 0 for issue in log.issues)
     unknown = sum(issue.lost_points is None for issue in log.issues)
-    if log.issues:
+    if pieces := len(log.issues) - len(remarks):
         more = f" and an unknown number in {unknown} places" if unknown else ""
-        notes.append(f"{len(log.issues)} pieces could not be read; {lost} points{more} are quarantined.")
+        notes.append(f"{pieces} pieces could not be read; {lost} points{more} are quarantined.")
     if log.log_format == "clearml":
         notes.append("ClearML writes values that are not finite as 0.0: its zeros can't be trusted.")
     return notes

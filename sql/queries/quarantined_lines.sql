@@ -12,5 +12,6 @@ select
     arg_min(issues.snippet, issues.source_position) as first_snippet
 from fct_parse_issue as issues
 inner join dim_run as runs on issues.run_id = runs.run_id
+where issues.source_position <> 0 or issues.lost_points is distinct from 0
 group by runs.migration, runs.run_name, issues.source_file, issues.reason
 order by pieces desc, runs.migration asc, runs.run_name asc
