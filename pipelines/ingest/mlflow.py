@@ -7,6 +7,7 @@ they go to the axis `system`. Deleted runs are left out. Where a store holds sev
 its name or identifier.
 """
 
+import hashlib
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -20,7 +21,17 @@ import yaml
 from pipelines.ingest import metadata
 from pipelines.ingest.draft import SLICE_POINTS, Draft, LogFile
 from pipelines.ingest.sources import Line, read_lines, text_of
-from pipelines.ingest.sqlite_store import batches, cell_text, choose, columns, connect, digest, row_number, settled_at
+from pipelines.ingest.sqlite_store import (
+    batches,
+    cell_text,
+    choose,
+    columns,
+    connect,
+    digest,
+    hash_batch,
+    row_number,
+    settled_at,
+)
 from pipelines.ingest.text_number import STEP_FAULT, STEP_LIMIT, from_text, whole_step
 from warehouse.contract import DEFAULT_STEP_AXIS
 
@@ -124,22 +135,26 @@ def _scan_sqlite(log: LogFile) -> Iterator[Draft]:
         def behind() -> tuple[str, tuple]:
             return (_rows(log, ""), (run,)) if last is None else (_rows(log, "rowid > ?"), (run, last))
 
+        # Read from its first row on, a store is hashed on the way: its proof needs no second look.
+        seen = None if last is not None else hashlib.sha256()
         sql, values = behind()
         for batch in batches(log.path, sql, *values):
             if not _SCHEMA.equals(batch.schema.remove_metadata()):
                 break
             last = batch["row"][-1].as_py()
             _add_batch(draft, batch, log.source)
+            if seen is not None:
+                hash_batch(seen, batch)
             if len(draft) >= SLICE_POINTS:
-                yield settled_at(draft, last)
+                yield settled_at(draft, last, seen.hexdigest() if seen is not None else "")
         # What is left holds a cell of another type than its column: it comes row by row.
         rows = con.execute(*behind())
         while few := rows.fetchmany(_FETCH):
-            last = few[-1][5]
+            last, seen = few[-1][5], None
             _add_rows(draft, few, log.source)
             if len(draft) >= SLICE_POINTS:
                 yield settled_at(draft, last)
-        yield settled_at(draft, last)
+        yield settled_at(draft, last, seen.hexdigest() if seen is not None else "")
 
 
 def _add_batch(draft: Draft, batch: pa.RecordBatch, source: str) -> None:

@@ -232,7 +232,8 @@ def prove(reader: ModuleType, unit: Unit, mark: Mark, run: str | None) -> str:
 
 
 def sealed(progress: Progress, reader: ModuleType, units: Sequence[Unit], run: str | None) -> Progress:
-    """Return progress with the proof of the file that it stopped in."""
+    """Return progress with the proof of the file that it stopped in; reading may have made it on the way."""
     if progress.mark.offset == 0:
         return progress
-    return replace(progress, proof=prove(reader, units[len(progress.done)], progress.mark, run))
+    proof = progress.mark.state.get("proof", "")
+    return replace(progress, proof=proof or prove(reader, units[len(progress.done)], progress.mark, run))

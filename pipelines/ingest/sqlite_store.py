@@ -111,19 +111,32 @@ def digest(path: Path, sql: str, *values: Any) -> str:
     found, rows = hashlib.sha256(), 0
     for batch in batches(path, sql, *values):
         rows += batch.num_rows
-        for column in batch.columns:
-            found.update(str(column.type).encode())
-            for buffer in column.buffers():
-                found.update(buffer if buffer is not None else b"-")
+        hash_batch(found, batch)
     with connect(path) as con:  # what Arrow could not hold
         for row in con.execute(f"select * from ({sql}) limit -1 offset {rows}", values):
             found.update(repr(row).encode())
     return found.hexdigest()
 
 
-def settled_at(draft: Draft, row: int | None) -> Draft:
-    """Return the draft with its mark behind a row; numbers below 1 are no marks: 0 is the beginning."""
-    return draft.settle(row) if row is not None and row > 0 else draft
+def hash_batch(found: "hashlib._Hash", batch: pa.RecordBatch) -> None:
+    """Add the cells of a batch to a hash, as `digest` does."""
+    for column in batch.columns:
+        found.update(str(column.type).encode())
+        for buffer in column.buffers():
+            found.update(buffer if buffer is not None else b"-")
+
+
+def settled_at(draft: Draft, row: int | None, proof: str = "") -> Draft:
+    """Return the draft with its mark behind a row; numbers below 1 are no marks: 0 is the beginning.
+
+    Args:
+        draft: What was read.
+        row: The number of the last row.
+        proof: The digest of all rows up to it, if reading made it on the way.
+    """
+    if row is None or row <= 0:
+        return draft
+    return draft.settle(row, state={"proof": proof} if proof else None)
 
 
 def _bound(values: Sequence[str | int]) -> pa.RecordBatch:

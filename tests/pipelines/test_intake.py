@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.ingest import draft, mlflow
 from pipelines.ingest.registry import READERS, log_files
 from pipelines.landing import ingest_migration
 from pipelines.manifest import read_manifest
@@ -317,3 +318,14 @@ def test_a_damaged_log_that_grows_is_read_like_at_once(
         for cut in dict.fromkeys([*cuts, len(content)]):
             log.write_bytes(content[:cut])
             same_as_at_once(lake, log, lake.take_in(log))
+
+
+def test_the_proof_made_while_reading_is_that_of_another_look(tmp_path: Path) -> None:
+    log, lake = tmp_path / "mlflow.db", Lake(tmp_path / "lake")
+    encode.mlflow(log, {"r": [("a" if step % 2 else "b", step / 7, step, False) for step in range(70_000)]})
+    with mock.patch("pipelines.ingest.mlflow.digest") as again:
+        assert lake.take_in(log).point_count == 70_000
+    assert not again.called
+    progress = (lake.content().reading or {})["logs"]["mlflow"]["progress"]
+    mark = draft.Mark(**progress["mark"])
+    assert progress["proof"] == mlflow.proof(draft.LogFile(log, "mlflow.db", mark))
