@@ -112,6 +112,6 @@ def made_page(metrics: int, steps: int, names: list[str] | None = None) -> Migra
         phases=[],
         time_shifts=[],
         restarts=[steps // 3],
-        advice="one more repeat on the candidate's stack",
+        advice="run again: 1 more on the candidate's stack",
     )
     return MigrationPage("made-up", [pair], [], [])

@@ -10,7 +10,17 @@ import pytest
 from tests.report.pages import made_page
 from warehouse.connection import NothingPublishedError
 from warehouse.report import write_reports
-from warehouse.report.words import ADVICE_ZH, ALSO_ZH, FINDINGS, STAGES, TIME_ZH, VERDICTS, WORDS, also_word
+from warehouse.report.words import (
+    ADVICE_ZH,
+    ALSO_ZH,
+    FINDINGS,
+    STAGES,
+    TIME_ZH,
+    VERDICTS,
+    WORDS,
+    advice_word,
+    also_word,
+)
 from warehouse.report.write import migration_html, page_name
 from warehouse.settings import project_folder
 
@@ -251,8 +261,10 @@ def test_every_word_exists_in_both_languages():
 
 def test_every_advice_of_the_question_has_a_translation():
     sql = (project_folder("sql") / "queries" / "what_would_raise_the_grade.sql").read_text(encoding="utf-8")
-    advice = {text.replace("''", "'") for text in re.findall(r"(?:then|else)\s+'((?:[^']|'')+)'", sql)}
-    assert advice == set(ADVICE_ZH)
+    pieces = re.findall(r"(?:then|else)\s+'((?:[^']|'')+)'|\|\| '((?:[^']|'')+)'|concat_ws\(\s*'([^']+)'", sql)
+    assert {"".join(found).replace("''", "'") for found in pieces} == set(ADVICE_ZH)
+    shown = str(advice_word("run again: 1 more on the baseline's stack and 2 more on the candidate's stack"))
+    assert "再次运行：1 次（基线栈），2 次（候选栈）" in shown
 
 
 def test_an_empty_warehouse_and_a_migration_without_pair_have_pages(demo_home, tmp_path):

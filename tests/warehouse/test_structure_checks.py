@@ -81,6 +81,7 @@ TWICE = "insert into {table} select * from {table} limit 1"
 FAULTS = {
     "bridge_run_component__component_is_known": "insert into bridge_run_component select run_id, 1 from dim_run",
     "bridge_run_component__run_is_known": "insert into bridge_run_component values (1, 1)",
+    "bridge_run_metric__run_and_metric_are_known": "insert into bridge_run_metric values (1, 1, 'float64')",
     "dim_migration__one_row_a_pair": "insert into dim_migration select * replace (1 as pair_id) from dim_migration",
     "dim_migration__runs_are_known": "update dim_migration set baseline_run_id = 5",
     "dim_metric__category_is_known": "update dim_metric set category = 'weather' where metric = 'time/step'",
@@ -103,6 +104,10 @@ FAULTS = {
         select 5, 'step', 1, 1, 'm', 'r', 'error', 'o', 'e' from range(2)""",
     "int_contaminated_step__one_row_a_spoiled_point": """
         insert into int_contaminated_step select 5, 6, 'step', 1, 'empty_pack', 'r' from range(2)""",
+    "int_contrast_member__one_row_a_pair": """
+        insert into int_contrast_member by name
+        select 'hardware' as component_kind, 'npu' as arm, 'all' as metric_group, 'drift' as onset_kind, 1 as pair_id
+        from range(2)""",
     "mart_first_drift__one_row_a_rank": """
         insert into mart_first_drift by name select pair_id, 1 as rank, 'm' as metric from dim_migration, range(2)""",
     "mart_metric_profile__covers_every_metric": "delete from mart_metric_profile where metric = 'time/step'",

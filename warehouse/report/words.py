@@ -164,13 +164,13 @@ ALSO_ZH = {
 
 ADVICE_ZH = {
     "log more steps: at least 20 that both runs have": "记录更多步：至少 20 个共同步",
-    "repeat the baseline once on its own stack": "在基线栈上重复一次基线",
-    "repeat the run once on the candidate's stack": "在候选栈上重复一次运行",
-    "one more repeat on the candidate's stack": "在候选栈上再重复一次",
-    "one more repeat on the baseline's stack": "在基线栈上再重复一次",
-    "nothing: replicates of both stacks stand behind it": "无：两个栈均有重复支撑",
-    "longer runs, or more repeats of either stack": "更长的运行，或任一栈更多重复",
+    "nothing: replicates of all its stacks stand behind it": "无：所有栈均有重复支撑",
+    "run again: ": "再次运行：",
+    " and ": "，",
+    " more on the baseline's stack": " 次（基线栈）",
+    " more on the candidate's stack": " 次（候选栈）",
 }
+"""The pieces that an advice is made of."""
 
 
 TIME_ZH = {
@@ -216,7 +216,10 @@ def also_word(also: str | None) -> Markup:
 
 def advice_word(advice: str) -> Markup:
     """Return what would raise the grade in both languages."""
-    return both(advice, ADVICE_ZH.get(advice, advice))
+    chinese = advice
+    for piece, translated in ADVICE_ZH.items():
+        chinese = chinese.replace(piece, translated)
+    return both(advice, chinese)
 
 
 def pairing_word(how: str) -> Markup:
