@@ -271,8 +271,8 @@ select
             )
         when 'drift'
             then format(
-                '{} is off from step {} (between {} and {}). {}',
-                drift_metric, drift_step, drift_low, drift_high, stage_advice(drift_stage)
+                '{} is off from {}. {}',
+                drift_metric, step_in_words(drift_step, drift_low, drift_high), stage_advice(drift_stage)
             )
         when 'insufficient'
             then case

@@ -156,8 +156,8 @@ reasons as (
         3.0 + rank / 10000.0 as place,
         metric,
         onset_step as step,
-        metric || ' is off from step ' || onset_step || ' (between ' || onset_step_low || ' and ' || onset_step_high
-        || '); chance of being first ' || printf('%.2f', probability_first) || '.' as sentence
+        metric || ' is off from ' || step_in_words(onset_step, onset_step_low, onset_step_high)
+        || '; chance of being first ' || printf('%.2f', probability_first) || '.' as sentence
     from first_drift
     union all by name
     select

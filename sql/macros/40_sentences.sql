@@ -20,3 +20,7 @@ end;
 
 -- A number of things; the noun takes an s unless there is one of it.
 create or replace macro counted(number, noun) as number || ' ' || noun || case when number = 1 then '' else 's' end;
+
+-- A step with its interval, where that is wider than the step.
+create or replace macro step_in_words(step, low, high) as
+'step ' || step || case when low = high then '' else ' (between ' || low || ' and ' || high || ')' end;

@@ -54,6 +54,8 @@ def test_a_large_change_of_a_quiet_metric_is_material(noise, replicates):
 
     con = star_of(run(1.0), run(50.0), tuple(run(1.0) for _ in range(replicates)))
     assert verdict_of(con) == ("drift", 61)
+    ((reason,),) = con.execute("select reason from mart_pair_verdict where verdict = 'drift'").fetchall()
+    assert reason.startswith(f"{LENGTH} is off from step 61. ")
     effect, shift = drift_row(con, LENGTH, "effect, raw_effect")
     assert effect == pytest.approx(np.log(50), abs=0.05)
     assert shift == pytest.approx(200 * 49, rel=0.05)
