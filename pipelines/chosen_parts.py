@@ -55,10 +55,9 @@ def choose_parts(
     # A part never changes, so what was taken of it still holds if its metrics are still taken from the same logs.
     holds = before is not None and before["taken"].items() <= taken.items()
     known: Mapping[str, str] = before["parts"] if before is not None and holds else {}
+    metrics = {name: {metric for metric, log in taken.items() if log == name} for name, _, _ in logs}
     parts = {
-        part: known.get(part) or _taken_of(folder, part, {metric for metric, log in taken.items() if log == name})
-        for name, _, names in logs
-        for part in names
+        part: known.get(part) or _taken_of(folder, part, metrics[name]) for name, _, names in logs for part in names
     }
     issues = disagreements(told, chosen)
     return ChosenParts(

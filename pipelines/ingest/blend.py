@@ -6,6 +6,7 @@ readers.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import polars as pl
 import pyarrow as pa
@@ -39,6 +40,12 @@ class Told:
     log_precision: str
     points: pl.LazyFrame
 
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """The number of points of each metric; counting passes over all of them, so it is done once."""
+        counted = self.points.group_by("metric_name").len().sort("metric_name")
+        return dict(counted.collect(engine="streaming").rows())
+
 
 def choose(logs: Sequence[Told]) -> dict[str, int]:
     """Return the log that each metric is taken from, as an index.
@@ -50,7 +57,7 @@ def choose(logs: Sequence[Told]) -> dict[str, int]:
     found: dict[str, list[tuple[int, int, int]]] = {}
     for at, log in enumerate(logs):
         precision = LOG_PRECISIONS.index(log.log_precision)
-        for name, count in _counts(log).items():
+        for name, count in log.counts.items():
             found.setdefault(name, []).append((precision, -count, at))
     most = {name: max(-entry[1] for entry in entries) for name, entries in found.items()}
     return {
@@ -77,18 +84,17 @@ def disagreements(logs: Sequence[Told], chosen: Mapping[str, int]) -> list[Parse
         at how many steps, and at which first. And one for each metric of which the log that was preferred lacks points
         that another one has.
     """
-    counts = [_counts(log) for log in logs]
     return [
-        _shortfall(name, logs[kept], counts[kept][name], log, count)
-        for log, own in zip(logs, counts, strict=True)
-        for name, count in own.items()
-        if counts[kept := chosen[name]][name] < _COMPLETE * count
+        _shortfall(name, kept, log)
+        for log in logs
+        for name, count in log.counts.items()
+        if (kept := logs[chosen[name]]).counts[name] < _COMPLETE * count
     ] + [
         issue
         for at, log in enumerate(logs)
         for kept, other in enumerate(logs)
         if kept != at
-        for some in _portions({n: c + counts[kept][n] for n, c in counts[at].items() if chosen[n] == kept})
+        for some in _portions({n: c + other.counts[n] for n, c in log.counts.items() if chosen[n] == kept})
         for issue in _disagreements(log, other, some)
     ]
 
@@ -122,11 +128,8 @@ def blend(logs: Sequence[RunLog]) -> RunLog:
     )
 
 
-def _counts(log: Told) -> dict[str, int]:
-    return dict(log.points.group_by("metric_name").len().sort("metric_name").collect(engine="streaming").rows())
-
-
-def _shortfall(name: str, kept: Told, points: int, other: Told, more: int) -> ParseIssue:
+def _shortfall(name: str, kept: Told, other: Told) -> ParseIssue:
+    points, more = kept.counts[name], other.counts[name]
     reason = f"{name} is kept from {kept.log_format} with {points} points, of which {other.log_format} has {more}"
     return ParseIssue(kept.log_format, 0, reason, "", 0)
 
