@@ -67,8 +67,8 @@ def print_table(
     columns = [visible(name) for name in columns]
     room = room_of(console)
     shown = len(columns)
-    least = [_least_width(name, [row[index] for row in rows]) for index, name in enumerate(columns)]
-    while shown and indent + sum(least[:shown]) + _GAP * (shown - 1) > room:
+    least = _least_widths(columns, rows)
+    while shown and _needed(least[:shown], indent) > room:
         shown -= 1
     if shown < len(columns) and (not may_drop or shown < _FEWEST):
         print_records(columns, rows, console, indent=indent)
@@ -112,9 +112,16 @@ def print_records(columns: Sequence[str], rows: Rows, console: Console, *, inden
 
 def fits(columns: Sequence[str], rows: Rows, console: Console, *, indent: int = 0) -> bool:
     """Tell whether a table of these rows has room, with nothing left out."""
-    room = room_of(console)
-    least = [_least_width(name, [row[index] for row in rows]) for index, name in enumerate(columns)]
-    return indent + sum(least) + _GAP * (len(columns) - 1) <= room
+    return _needed(_least_widths(columns, rows), indent) <= room_of(console)
+
+
+def _needed(least: Sequence[int], indent: int) -> int:
+    """Return how wide a table is whose columns have these widths."""
+    return indent + sum(least) + _GAP * (len(least) - 1)
+
+
+def _least_widths(columns: Sequence[str], rows: Rows) -> list[int]:
+    return [_least_width(name, [row[index] for row in rows]) for index, name in enumerate(columns)]
 
 
 def _least_width(name: str, values: Sequence[Any]) -> int:
